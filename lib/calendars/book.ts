@@ -35,6 +35,44 @@ export interface Session {
   closeAt: number;
 }
 
+/** A session outside the regular hours. */
+export type ExtendedSession = "pre-market" | "after-hours" | "night";
+
+/** A period in Unix milliseconds; the end is excluded. */
+export interface ExtendedPeriod {
+  /** Start of the period. */
+  from: number;
+  /** End of the period. */
+  to: number;
+}
+
+const MINUTE_MS = 60_000;
+const NIGHT_MS = 585 * MINUTE_MS;
+
+/**
+ * Returns when a session outside the regular hours of a day is held, or `undefined` if it is not held. The night session
+ * begins in the evening of the day; its trades belong to the next trading day. There is none after a half-day.
+ *
+ * Sources: `lean` and `fut-aht`, which `docs/simulator.md` lists. No source says whether there is a night session on a
+ * day on which the markets of London and New York are both closed; here there is one.
+ */
+export function extendedPeriod(
+  name: ExtendedSession,
+  { date, openAt, closeAt, halfDay }: Pick<Session, "date" | "openAt" | "closeAt" | "halfDay">,
+): ExtendedPeriod | undefined {
+  switch (name) {
+    case "pre-market":
+      return { from: openAt - 330 * MINUTE_MS, to: openAt };
+    case "after-hours":
+      return { from: closeAt, to: closeAt + 240 * MINUTE_MS };
+    case "night": {
+      // Hong Kong has no daylight saving.
+      const from = Date.parse(`${date}T17:15:00+08:00`);
+      return halfDay ? undefined : { from, to: from + NIGHT_MS };
+    }
+  }
+}
+
 /** The calendar of one market. */
 export interface Book {
   zone: string;

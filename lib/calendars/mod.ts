@@ -37,7 +37,8 @@ import hongKong from "./data/XHKG.json" with { type: "json" };
 import newYork from "./data/XNYS.json" with { type: "json" };
 import shanghai from "./data/XSHG.json" with { type: "json" };
 
-export type { Session, SessionBreak } from "./book.ts";
+export { extendedPeriod } from "./book.ts";
+export type { ExtendedPeriod, ExtendedSession, Session, SessionBreak } from "./book.ts";
 export type { Override } from "./book.ts";
 
 /** The market identifier code of an exchange, or hsgate's name of a Stock Connect link, named after its target market. */

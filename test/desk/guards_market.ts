@@ -44,6 +44,8 @@ export interface Market {
   quote?: Partial<Quote> | null | BrokerError;
   /** Called with the session of each quote that is asked for. */
   onQuote?: (session: unknown) => void;
+  /** Called with the session of each order book that is asked for. */
+  onBook?: (session: unknown) => void;
   bid?: string;
   ask?: string;
   /** Shares that the account can buy. @default 1000000 */
@@ -119,7 +121,8 @@ function clientOf(market: Market, marketTime: string): Client {
           quote === null ? [] : [{ lastPrice: "550", lotSize: 100, marketTime, ...quote }],
         );
       },
-      orderBook() {
+      orderBook({ session }: { session?: unknown }) {
+        market.onBook?.(session);
         if (market.bid === undefined && market.ask === undefined) throw refusal("quotes.orderBook");
         return Promise.resolve({ bids: level(market.bid), asks: level(market.ask) });
       },

@@ -43,6 +43,12 @@ const periods: [what: string, order: object, from: string, until: string][] = [
   ["Hong Kong, closing auction", auction, `${FRIDAY}T16:01:00`, `${FRIDAY}T16:10:00`],
   ["United States", US, `${FRIDAY}T09:30:00`, `${FRIDAY}T16:00:00`],
   ["United States, extended hours", extended, `${FRIDAY}T04:00:00`, `${FRIDAY}T20:00:00`],
+  [
+    "United States, option",
+    { ...extended, symbol: "AAPL250919C230000" },
+    `${FRIDAY}T09:30:00`,
+    `${FRIDAY}T16:00:00`,
+  ],
   // A market order does not trade in extended hours.
   [
     "United States, market order",
@@ -73,6 +79,21 @@ Deno.test("session: futures orders of the night session must request it, and a h
 
 Deno.test("session: a dark-pool order passes at any time, because only the broker checks it", async () => {
   assertEquals(await accepts({ ...HK, orderType: "dark-pool" }, `${FRIDAY}T18:00:00`), true);
+});
+
+Deno.test("priceCollar: in extended hours, the order book of the session that trades counts", async () => {
+  const asked: unknown[] = [];
+  const market = {
+    quote: { lastPrice: "200", lotSize: 1 },
+    bid: "199.99",
+    ask: "200.01",
+    onBook: (session: unknown) => asked.push(session),
+  };
+  for (const time of ["08:00:00", "11:00:00", "17:00:00"]) {
+    const now = Temporal.PlainDateTime.from(`${FRIDAY}T${time}`).toZonedDateTime("America/New_York");
+    await check(extended, { now: now.epochMilliseconds, market, limits: { priceCollar: "1%" } });
+  }
+  assertEquals(asked, ["pre-market", undefined, "after-hours"]);
 });
 
 Deno.test("quoteMaxAge: in extended hours, the quote of the session that trades counts", async () => {

@@ -127,7 +127,7 @@ export class Check {
     const { symbol } = order;
     const type = typeOf(symbol);
     if (type === undefined) return Promise.resolve(undefined);
-    const session = order.market === "us" && order.isExtended ? this.#usSession() : undefined;
+    const session = this.#sessionOf(order);
     return this.once(`quote of ${symbol}`, async () => {
       const { latest } = this.planned.client.quotes;
       const securities = [{ type, symbol }];
@@ -147,8 +147,9 @@ export class Check {
     });
   }
 
-  /** Returns the session of the US market whose quotes are current; `undefined` in regular hours. */
-  #usSession(): QuoteSession | undefined {
+  /** Returns the session of the US market whose quotes are current for an order; `undefined` in regular hours. */
+  #sessionOf({ market, isExtended }: Pick<Order, "market"> & Partial<Order>): QuoteSession | undefined {
+    if (market !== "us" || isExtended !== true) return undefined;
     const session = this.deps.calendars().sessionOn("XNYS", dateAt(this.now, calendarZone.XNYS));
     if (typeof session === "string") return undefined;
     return this.now < session.openAt ? "pre-market" : this.now >= session.closeAt ? "after-hours" : undefined;
@@ -161,7 +162,11 @@ export class Check {
     if (type === undefined || type === "us-otc-stock") return Promise.resolve({});
     return this.once("book", async () => {
       try {
-        const { bids, asks } = await this.planned.client.quotes.orderBook({ security: { type, symbol } });
+        const session = this.#sessionOf(this.order);
+        const { bids, asks } = await this.planned.client.quotes.orderBook({
+          security: { type, symbol },
+          ...session !== undefined && { session },
+        });
         const [bid, ask] = [bids, asks].map((levels) => priceOf(levels?.[0] ?? {}));
         return { ...bid !== undefined && { bid }, ...ask !== undefined && { ask } };
       } catch (error) {

@@ -3,13 +3,20 @@
  *
  * @module
  */
-import { addDays, calendarZone, dateAt, type Mic, type Session, wallInstant } from "../../calendars/mod.ts";
+import {
+  addDays,
+  calendarZone,
+  dateAt,
+  extendedPeriod,
+  type Mic,
+  type Session,
+  wallInstant,
+} from "../../calendars/mod.ts";
 import type { Quote } from "../../operations/quotes.ts";
 import type { Check, Rule } from "./check.ts";
-import { auctionTypes, marketTypes, mics, type Order } from "./order.ts";
+import { auctionTypes, marketTypes, mics, type Order, typeOf } from "./order.ts";
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 
 /** A period in which a market accepts an order, Unix milliseconds. */
 interface Period {
@@ -76,7 +83,7 @@ export function openPeriods({ date, openAt, closeAt, breaks }: Session, mic: Mic
 /** Returns the periods of a day in which a market accepts an order, oldest first. */
 function periodsOf(
   check: Check,
-  { market, orderType, isExtended }: Pick<Order, "market" | "orderType" | "isExtended">,
+  { market, symbol, orderType, isExtended }: Pick<Order, "market" | "symbol" | "orderType" | "isExtended">,
   mic: Mic,
   date: string,
 ): Period[] {
@@ -89,8 +96,7 @@ function periodsOf(
       "update it with: hsgate calendar update",
     );
   }
-  const { openAt, closeAt, halfDay } = hours;
-  const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
+  const { openAt, closeAt } = hours;
   const open = openPeriods(hours, mic);
   switch (market) {
     case "hk":
@@ -102,8 +108,9 @@ function periodsOf(
         ]
         : open;
     case "us":
-      return isExtended && !marketTypes.includes(orderType)
-        ? [{ from: openAt - 5.5 * HOUR_MS, to: closeAt + 4 * HOUR_MS }]
+      // Options have no extended hours, and an order without a limit does not trade in them.
+      return isExtended && !marketTypes.includes(orderType) && typeOf(symbol) !== "us-option"
+        ? [extendedPeriod("pre-market", hours) ?? [], open, extendedPeriod("after-hours", hours) ?? []].flat()
         : open;
     case "shanghai":
     case "shenzhen":
@@ -114,8 +121,7 @@ function periodsOf(
         from: from - (index === 0 ? 45 : 30) * MINUTE_MS,
         to: to + (index === open.length - 1 ? 30 * MINUTE_MS : 0),
       }));
-      const night = { from: at("17:15"), to: wallInstant(addDays(date, 1), "03:00", calendarZone[mic]) };
-      return isExtended && !halfDay ? [...day, night] : day;
+      return isExtended ? [...day, extendedPeriod("night", hours) ?? []].flat() : day;
     }
   }
 }
@@ -157,12 +163,17 @@ export const quoteMaxAge: Rule = {
 };
 
 /** Returns the latest instant, up to now, at which the market accepted limit orders; now if there was none in 15 days. */
-function lastTrading(check: Check, { market, isExtended }: Order): number {
+function lastTrading(check: Check, { market, symbol, isExtended }: Order): number {
   const [now, mic] = [check.now, mics[market]];
   const today = dateAt(now, calendarZone[mic]);
   for (let day = 0; day > -15; day--) {
     // The periods in which plain limit orders are accepted.
-    const periods = periodsOf(check, { market, orderType: "limit", isExtended }, mic, addDays(today, day));
+    const periods = periodsOf(
+      check,
+      { market, symbol, orderType: "limit", isExtended },
+      mic,
+      addDays(today, day),
+    );
     const ends = periods.filter(({ from }) => from <= now).map(({ to }) => Math.min(to, now));
     if (ends.length > 0) return Math.max(...ends);
   }
