@@ -103,7 +103,14 @@ export type { TradeLoginState } from "./endpoints/trade_login.ts";
 export type { TokenState } from "./platform/access.ts";
 export type { ShapedAnswers, SocketShaped } from "./endpoints/shaped.ts";
 export type { Halt, MarketPlan, Move } from "./market/scripted.ts";
-export type { OpenOptions, OptionFilter, Print, SimulatedMarket, TradedRange } from "./market/mod.ts";
+export type {
+  OpenOptions,
+  OptionFilter,
+  Print,
+  SimulatedMarket,
+  TradedRange,
+  ViewOptions,
+} from "./market/mod.ts";
 export type { Book } from "./broker/sessions.ts";
 export type { OrderPush } from "./contract.ts";
 export type { FillRule } from "./broker/live_order.ts";

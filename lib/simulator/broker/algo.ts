@@ -42,7 +42,7 @@ import {
 } from "./checks.ts";
 import { filledCentsOf, filledOf, isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { amountOf, least, meanPrice, readCents, readPrice, writePrice } from "./money.ts";
-import { placeOrder, requestCancel } from "./orders.ts";
+import { placeOrder, requestCancel, tradesExtended } from "./orders.ts";
 import { type BookDay, bookRules, daysBefore, HOUR_MS, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { PastAlgo } from "./past_orders.ts";
@@ -104,7 +104,7 @@ export class AlgoDesk {
     const { market, symbol, settings } = order;
     const instrument = findInstrument(state, market, symbol);
     const { day } = state.today[market];
-    const extended = order.tradingHours === "extended";
+    const extended = order.tradingHours === "extended" && tradesExtended(instrument);
     checkHours(state, day, { market, orderType: "limit", extended });
     checkHalt(state, symbol);
     const isSell = order.side === "sell";
@@ -119,7 +119,7 @@ export class AlgoDesk {
     }
     const place = this.#orders.length + 1;
     const id = `${NUMBER_DIGIT}${day.date.slice(2).replaceAll("-", "")}${String(place).padStart(6, "0")}`;
-    const { startAt, endAt } = spanOf(day, market, settings, state.now);
+    const { startAt, endAt } = spanOf({ day, instrument, settings, placedAt: state.now, extended });
     const placed: Algo = {
       id,
       instrument,
@@ -160,8 +160,7 @@ export class AlgoDesk {
     }
     if (terms.settings !== undefined) {
       order.settings = { ...order.settings, ...terms.settings };
-      const { day, instrument: { market }, settings, placedAt } = order;
-      order.endAt = spanOf(day, market, settings, placedAt).endAt;
+      order.endAt = spanOf(order).endAt;
     }
     order.changedAt = this.#state.now;
   }
@@ -223,16 +222,16 @@ export class AlgoDesk {
     for (const order of this.#orders) {
       if (ended.includes(this.#statusOf(order))) continue;
       consider(this.#dueAt(order), () => this.#send(order));
-      const endsEarly = order.endAt < order.day.closeAt;
+      const endsEarly = order.endAt < hoursOf(order).to;
       if (endsEarly) consider(wholeSecond(order.endAt), () => this.#end(order, "expired"));
     }
     return first;
   }
 
-  /** Ends the orders of a market that are unfinished at its close. */
-  close(market: Market): void {
+  /** Ends the unfinished orders of a market, except those that `lasts` keeps. */
+  close(market: Market, lasts: (order: { extended: boolean }) => boolean): void {
     for (const order of this.#orders) {
-      if (order.instrument.market === market && !ended.includes(this.#statusOf(order))) {
+      if (order.instrument.market === market && !lasts(order) && !ended.includes(this.#statusOf(order))) {
         this.#end(order, "done-for-the-day");
       }
     }
@@ -284,7 +283,8 @@ export class AlgoDesk {
   #childQuantity(order: Algo, rest: bigint, price: bigint): bigint {
     const { settings, instrument, strategy, isSell, startAt, endAt } = order;
     const { symbol, multiplier, lotSize } = instrument;
-    const { now, tape } = this.#state;
+    const { now } = this.#state;
+    const tape = this.#state.tapeOf(order);
     const lot = BigInt(lotSize);
     const whole = (value: bigint) => value / lot * lot;
     const percent = BigInt(settings.percent ?? DEFAULT_PERCENT);
@@ -314,16 +314,19 @@ export class AlgoDesk {
   }
 
   /** Returns the volume of the day before, from the present time of day to the time of day of an instant. */
-  #volumeBefore({ instrument: { symbol, market }, day }: Algo, until: number): bigint {
+  #volumeBefore(order: Algo, until: number): bigint {
+    const { instrument: { symbol, market }, day } = order;
     const [before] = daysBefore(this.#state.market.calendars, market, day.date, 1);
     if (before === undefined) return 0n;
     const shift = before.openAt - day.openAt;
-    return this.#state.tape.volume(symbol, this.#state.now + shift, until + shift);
+    return this.#state.tapeOf(order).volume(symbol, this.#state.now + shift, until + shift);
   }
 
   /** Returns the limit price of a child. A market order's child has one too, because some markets need a limit. */
-  #childPrice({ orderType, price, isSell, settings, instrument: { symbol } }: Algo): Decimal {
-    const { now, tape } = this.#state;
+  #childPrice(order: Algo): Decimal {
+    const { orderType, price, isSell, settings, instrument: { symbol } } = order;
+    const { now } = this.#state;
+    const tape = this.#state.tapeOf(order);
     const limit = orderType === "limit" ? readPrice(price) : undefined;
     if (limit !== undefined && (settings.sensitivity ?? "aggressive") === "aggressive") return price;
     const side = (of: "bids" | "asks") => tape.levels(symbol, now, of)[0]?.price;
@@ -411,19 +414,25 @@ function settingsRow({ percent, intervalSec, startTime, endTime, ...rest }: Sett
   };
 }
 
+/** Returns the period of a day in which an order may trade. */
+function hoursOf({ day, extended }: Pick<Algo, "day" | "extended">): { from: number; to: number } {
+  const { openAt, closeAt } = day;
+  if (!extended) return { from: openAt, to: closeAt };
+  return { from: day.extended[0]?.from ?? openAt, to: day.extended.at(-1)?.to ?? closeAt };
+}
+
 /** Returns the start and end of the strategy. The settings contain times of day in Hong Kong. */
 function spanOf(
-  day: BookDay,
-  market: Market,
-  settings: Settings,
-  now: number,
+  order: Pick<Algo, "day" | "extended" | "instrument" | "settings" | "placedAt">,
 ): { startAt: number; endAt: number } {
+  const { day, instrument: { market }, settings, placedAt } = order;
+  const { from, to } = hoursOf(order);
   const instant = (time: string | undefined): number | undefined => {
     if (time === undefined || time === "00:00:00") return undefined;
     const at = Date.parse(`${day.date}T${time}Z`) - HONG_KONG_OFFSET;
     // A New York session continues after midnight in Hong Kong.
     return market === "us" && at < day.openAt - 12 * HOUR_MS ? at + 24 * HOUR_MS : at;
   };
-  const startAt = Math.max(now, day.openAt, instant(settings.startTime) ?? 0);
-  return { startAt, endAt: Math.min(day.closeAt, instant(settings.endTime) ?? day.closeAt) };
+  const startAt = Math.max(placedAt, from, instant(settings.startTime) ?? 0);
+  return { startAt, endAt: Math.min(to, instant(settings.endTime) ?? to) };
 }

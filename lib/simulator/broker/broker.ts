@@ -15,7 +15,7 @@
  *
  * @module
  */
-import type { Calendars } from "../../calendars/mod.ts";
+import type { Calendars, ExtendedSession } from "../../calendars/mod.ts";
 import { type Decimal, multiply } from "../../decimal.ts";
 import type { Market } from "../../operations/public_types.ts";
 import { exampleTariff, type Tariff } from "../../facts/fees.ts";
@@ -149,13 +149,14 @@ export class Broker {
     const books = Object.values(this.#state.today);
     return {
       fills: books.flatMap(({ fills }) =>
-        fills.map(({ order, fill: { id, price, quantity, at, rule } }) => ({
+        fills.map(({ order, fill: { id, price, quantity, at, rule, session } }) => ({
           id,
           symbol: order.instrument.symbol,
           price: writePrice(price),
           quantity: String(quantity),
           at: new Date(at).toISOString(),
           rule,
+          ...(session === undefined ? {} : { session }),
         }))
       ),
       queues: books.flatMap(({ orders }) =>
@@ -186,8 +187,16 @@ export class Broker {
 
 /** What the market did to today's orders. The real broker does not show this. */
 export interface Matches {
-  /** The fills, with the rule that made each of them. */
-  fills: { id: string; symbol: string; price: Decimal; quantity: Decimal; at: string; rule: FillRule }[];
+  /** The fills, with the rule that made each of them, and the session of a trade outside the regular hours. */
+  fills: {
+    id: string;
+    symbol: string;
+    price: Decimal;
+    quantity: Decimal;
+    at: string;
+    rule: FillRule;
+    session?: ExtendedSession;
+  }[];
   /** The volume ahead of each open order that waits in the queue at its limit. */
   queues: { orderId: string; symbol: string; ahead: Decimal }[];
   /** The pauses of today's listings that have begun, with the lowest and highest price that trades in them. */

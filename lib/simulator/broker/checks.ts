@@ -12,7 +12,7 @@ import type { Instrument } from "../market/mod.ts";
 import type { Phase } from "./auctions.ts";
 import type { LiveOrder } from "./live_order.ts";
 import { readPrice, writePrice } from "./money.ts";
-import { type BookDay, HOUR_MS, MINUTE_MS } from "./sessions.ts";
+import { type BookDay, isExtendedAt, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 
 /** The broker's exact text for an order outside market hours. */
@@ -31,11 +31,9 @@ const lockedPhases: readonly Phase[] = [
   "before-closing",
   "closing-locked",
 ];
-/** Minutes before the open in which orders are accepted: northbound, and for extended hours in New York. */
+/** Minutes before the open of the morning and of the afternoon in which northbound orders are accepted. */
 const NORTHBOUND_LEAD = 15;
 const NORTHBOUND_NOON_LEAD = 5;
-const EXTENDED_LEAD = 330;
-const EXTENDED_HOURS = 4;
 
 /** Returns a rejection with the broker's code for an invalid parameter. */
 export function invalid(text: string): Refusal {
@@ -75,10 +73,9 @@ export function checkHours(
     return;
   }
   const { openAt, closeAt } = day;
-  const isExtended = extended && market === "us";
-  const from = openAt - (isExtended ? EXTENDED_LEAD : market === "us" ? 0 : NORTHBOUND_LEAD) * MINUTE_MS;
-  const until = closeAt + (isExtended ? EXTENDED_HOURS * HOUR_MS : 0);
-  if (at < from || at >= until) throw refused(CLOSED_TEXT);
+  if (extended && isExtendedAt(day, at)) return;
+  const from = openAt - (market === "us" ? 0 : NORTHBOUND_LEAD) * MINUTE_MS;
+  if (at < from || at >= closeAt) throw refused(CLOSED_TEXT);
   // Stock Connect takes no orders at lunch, except in its last minutes.
   const isLunch = market !== "us" &&
     day.segments.slice(1).some(({ from: next }, index) =>

@@ -2,7 +2,8 @@
  * Manages conditional orders: each waits for a price and then sends an ordinary order, or expires.
  *
  * The broker accepts conditional orders at any time, and they cost nothing until they trigger. Conditions are checked
- * only while the market trades. If the broker then rejects the ordinary order, the conditional order gets the status
+ * only while the market trades; for extended hours, the condition of an order with a limit also before the open and after
+ * the close. If the broker then rejects the ordinary order, the conditional order gets the status
  * error, with the broker's text.
  *
  * @module
@@ -19,7 +20,7 @@ import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";
 import { readPrice, writePrice } from "./money.ts";
-import { addRejected, type OrderTerms, placeOrder } from "./orders.ts";
+import { addRejected, type OrderTerms, placeOrder, tradesExtended } from "./orders.ts";
 import { DAY_MS, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { Range } from "./tape.ts";
@@ -98,9 +99,10 @@ export class ConditionalDesk {
       createdAt: state.now,
       endsAt: state.now + (order.validDays ?? 1) * DAY_MS,
       date,
-      best: state.tape.price(symbol, state.now),
+      best: 0n,
       scannedUntil: start,
     };
+    placed.best = this.#priceOf(placed);
     this.#orders.push(placed);
     this.#byId.set(id, placed);
     return id;
@@ -114,7 +116,7 @@ export class ConditionalDesk {
     order.terms = merged;
     if (terms.validDays !== undefined) order.endsAt = this.#state.now + terms.validDays * DAY_MS;
     order.scannedUntil = Math.ceil(this.#state.now / 1000) * 1000;
-    order.best = this.#state.tape.price(order.instrument.symbol, this.#state.now);
+    order.best = this.#priceOf(order);
     delete order.next;
   }
 
@@ -203,22 +205,33 @@ export class ConditionalDesk {
   #scan(order: Conditional, until: number): void {
     // Use the hours of the broker's own day: Stock Connect is closed on some days on which the mainland
     // trades.
-    const { openAt, closeAt } = this.#state.today[order.instrument.market].day;
+    const { openAt, closeAt, extended: [before, after] } = this.#state.today[order.instrument.market].day;
+    const isExtended = isForExtended(order);
     // A search excludes its first instant. The first trade of a day is at the open, so the search begins a second
     // before it.
-    const start = Math.max(order.scannedUntil, openAt - 1000);
-    const end = Math.min(Math.floor(until / 1000) * 1000, closeAt);
+    const opens = isExtended && before !== undefined ? before.from : openAt - 1000;
+    const closes = isExtended && after !== undefined ? after.to : closeAt;
+    const start = Math.max(order.scannedUntil, opens);
+    const end = Math.min(Math.floor(until / 1000) * 1000, closes);
     if (order.next !== undefined || end <= start) return;
     const holds = (range: Range) => holdsIn(order, range);
-    const at = this.#state.tape.find(order.instrument.symbol, start, end, holds);
+    const tape = this.#state.tapeOf({ extended: isExtended });
+    const at = tape.find(order.instrument.symbol, start, end, holds);
     order.scannedUntil = end;
     if (at !== undefined) order.next = at;
+  }
+
+  /** Returns the last price in the hours in which an order may trigger. */
+  #priceOf(order: Conditional): bigint {
+    const tape = this.#state.tapeOf({ extended: isForExtended(order) });
+    return tape.price(order.instrument.symbol, this.#state.now);
   }
 
   #trigger(order: Conditional): void {
     const state = this.#state;
     const { instrument: { symbol, market }, side, orderType, terms } = order;
-    const last = writePrice(state.tape.price(symbol, state.now));
+    const extended = isForExtended(order);
+    const last = writePrice(this.#priceOf(order));
     const isMarketOrder = orderType.endsWith("-market");
     const hasPrice = terms.price !== undefined && /[1-9]/.test(terms.price);
     const sent: OrderTerms = {
@@ -228,7 +241,7 @@ export class ConditionalDesk {
       orderType: isMarketOrder ? "market" : market === "hk" ? "enhanced-limit" : "limit",
       quantity: terms.quantity,
       price: isMarketOrder ? "0" : hasPrice ? terms.price ?? last : last,
-      extended: terms.tradingHours === "us-regular-and-extended",
+      extended,
     };
     this.#end(order, "triggered");
     try {
@@ -268,6 +281,12 @@ export class ConditionalDesk {
       ...(terms.trailBy === undefined ? {} : { trailBy: terms.trailBy }),
     };
   }
+}
+
+/** Returns whether an order may trigger outside the regular hours. An order without a limit trades in the regular hours only. */
+function isForExtended({ instrument, orderType, terms: { tradingHours } }: Conditional): boolean {
+  return tradingHours === "us-regular-and-extended" && tradesExtended(instrument) &&
+    !orderType.endsWith("-market");
 }
 
 /** Returns the given terms without undefined members, so that an amendment does not change those. */

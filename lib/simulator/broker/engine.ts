@@ -4,8 +4,7 @@
  * The time of each event depends only on the market and the orders. So the result does not depend on how often or when
  * clients query the broker.
  *
- * `matching.ts` describes when and how the market fills an order. The simulated market has no trades outside its regular
- * hours, so an order for extended hours waits for the regular hours.
+ * `matching.ts` describes when and how the market fills an order.
  *
  * @module
  */
@@ -84,7 +83,10 @@ export class Engine {
     for (const book of books) {
       const { day, acted, closed } = this.#state.today[book];
       const event = !acted
-        ? { at: actionsAt(day), run: () => this.#act(book) }
+        ? {
+          at: book === "futures" ? day.extended[0]?.to ?? actionsAt(day) : actionsAt(day),
+          run: () => this.#act(book),
+        }
         : closed
         ? { at: day.clearingAt, run: () => this.#clear(book) }
         : { at: this.#state.endOf(book, day), run: () => this.#close(book) };
@@ -160,7 +162,7 @@ export class Engine {
     const refusal = this.#state.matching.refusal(order, at);
     if (refusal !== undefined) return rejectOrder(this.#state, order, refusal);
     order.slices = [leftOf(order)];
-    const isTrading = this.#state.tape.isOpen(order.instrument.symbol, at);
+    const isTrading = this.#state.tapeOf(order).isOpen(order.instrument.symbol, at);
     while (isTrading && isOpen(order) && this.#match(order, at));
     if (isOpen(order)) {
       const remark = order.fills.length > 0 ? "rest not filled at once" : "not filled at once";
@@ -179,11 +181,12 @@ export class Engine {
     }
   }
 
-  /** Processes the dividends and splits of a day. */
+  /** Processes the dividends and splits of a day; for futures, the end of the night session. */
   #act(book: Book): void {
     const today = this.#state.today[book];
     today.acted = true;
-    if (book === "futures") return;
+    // An order for the night session ends with it.
+    if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
     const { day: { date } } = today;
     const actions = actionsBetween(this.#state.market, book, { after: today.after, until: date });
     const entitlements = this.#state.entitlements[book];
@@ -197,19 +200,24 @@ export class Engine {
 
   #close(book: Book): void {
     this.#state.today[book].closed = true;
-    if (book !== "futures") this.#desks.algo.close(book);
-    expireOrders(this.#state, book, false);
+    const lasts = ({ extended }: { extended: boolean }) => extended;
+    if (book !== "futures") this.#desks.algo.close(book, lasts);
+    expireOrders(this.#state, book, lasts);
   }
 
   /** Clears a day and starts the next one. */
   #clear(book: Book): void {
     const today = this.#state.today[book];
-    expireOrders(this.#state, book, true);
+    const day = dayAt(this.#state.market.calendars, book, today.day.clearingAt);
+    const hasNight = book === "futures" && day.extended.length > 0;
+    if (book !== "futures") this.#desks.algo.close(book, () => false);
+    expireOrders(this.#state, book, ({ extended, instrument: { future } }) =>
+      // A contract has no night session after its last day.
+      hasNight && extended && (future?.lastTradingDay ?? "") > today.day.date);
     if (book === "futures") this.#desks.futures.clear();
     else clearMarket(this.#state, book);
     this.#state.matching.clear(book);
     const lasting = today.orders.filter(isOpen);
-    const day = dayAt(this.#state.market.calendars, book, today.day.clearingAt);
     Object.assign(today, { ...emptyDay(day, today.day.date), orders: lasting });
   }
 }

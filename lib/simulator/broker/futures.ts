@@ -2,13 +2,17 @@
  * Manages futures: orders, fills, positions, funds and margin.
  *
  * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the maintenance
- * margin is four fifths of the initial margin. There is no night session.
+ * margin is four fifths of the initial margin.
+ *
+ * The night session belongs to the next trading day. It accepts orders with the session `after-hours` only, and no price
+ * beyond 5% of the last price of the day session. A day order for the night session ends with it.
  *
  * @module
  */
 import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { FuturesFunds, FuturesHolding } from "../../operations/futures.ts";
 import type { BrokerName, Handlers } from "../contract.ts";
+import { NIGHT_PERCENT } from "../market/extended.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkHalt, checkPause, checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
 import {
@@ -20,10 +24,11 @@ import {
   type Position,
 } from "./futures_account.ts";
 import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder } from "./live_order.ts";
-import { amountOf, meanPrice, writeCents } from "./money.ts";
+import { amountOf, meanPrice, readPrice, writeCents } from "./money.ts";
 import { addOrder, amendPlace, findOpen, requestCancel } from "./orders.ts";
-import { bookRules, MINUTE_MS } from "./sessions.ts";
+import { bookRules, isExtendedAt, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
+import type { Tape } from "./tape.ts";
 
 type Names = Extract<BrokerName, `futures.${string}`>;
 
@@ -74,18 +79,20 @@ export class FuturesDesk {
           priceDecimalsText: String(future.decimals),
           contractSize: future.multiplier,
           expiry: future.lastTradingDay,
-          afterHours: false,
+          afterHours: true,
         };
       }),
     "futures.place": (terms) => {
       const instrument = this.#find(terms.symbol);
-      this.#checkHours();
+      const extended = terms.session === "after-hours";
+      this.#checkHours({ extended, instrument });
       checkHalt(this.#state, terms.symbol);
       const isSell = terms.side === "sell";
       const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType: "limit" });
       const isPriced = terms.orderType === "limit" || terms.orderType === "conditional";
       const price = isPriced ? checkPrice(this.#state, instrument, terms.price) : 0n;
       const multiplier = BigInt(instrument.multiplier);
+      this.#checkNight(instrument, isSell, price);
       checkPause(this.#state, { instrument, isSell, price });
       this.#checkMargin(instrument, isSell, quantity);
       const { id } = addOrder(this.#state, {
@@ -96,9 +103,9 @@ export class FuturesDesk {
         isSell,
         orderType: "limit",
         price,
-        frozenPrice: this.#state.tape.price(terms.symbol, this.#state.now) * 21n / 20n,
+        frozenPrice: this.#tape.price(terms.symbol, this.#state.now) * 21n / 20n,
         quantity,
-        extended: false,
+        extended,
         futures: {
           orderType: terms.orderType,
           validity: terms.validity,
@@ -110,7 +117,7 @@ export class FuturesDesk {
     },
     "futures.amend": ({ orderId, symbol, price, quantity, side, validity, validUntil }) => {
       const order = findOpen(this.#state, orderId, (book) => book === "futures");
-      this.#checkHours();
+      this.#checkHours(order);
       checkHalt(this.#state, symbol);
       if (order.instrument.symbol !== symbol || order.isSell !== (side === "sell")) {
         throw invalid(`order "${orderId}" is for another contract or side`);
@@ -120,6 +127,7 @@ export class FuturesDesk {
       const filled = filledOf(order);
       if (wanted <= filled) throw refused(`${filled} of order "${orderId}" are filled already`);
       const limit = order.price === 0n ? 0n : checkPrice(this.#state, instrument, price);
+      this.#checkNight(instrument, isSell, limit);
       checkPause(this.#state, { instrument, isSell, price: limit });
       this.#checkMargin(instrument, isSell, wanted - filled, order);
       const original = { quantity: order.quantity, price: order.price };
@@ -141,7 +149,11 @@ export class FuturesDesk {
     "futures.ordersToday": () =>
       numbered(this.#state.today.futures.orders.map((order) => futuresRow(order))).slice(0, MOST_ORDERS),
     "futures.fillsToday": () =>
-      numbered(this.#state.today.futures.fills.map(({ order, fill }) => futuresRow(order, fill)))
+      numbered(
+        this.#state.today.futures.fills.map(({ order, fill }) =>
+          futuresRow(order, { ...fill, date: this.#date })
+        ),
+      )
         .slice(0, MOST_FILLS),
     "futures.ordersHistory": (query) => pageOf(this.#account.orders, query),
     "futures.fillsHistory": (query) => pageOf(this.#account.fills, query),
@@ -159,8 +171,11 @@ export class FuturesDesk {
     const { date, closeAt } = today.day;
     const done = today.orders.filter((order) => !isOpen(order));
     this.#account.orders.append(date, done.map((order) => futuresRow(order)));
-    this.#account.fills.append(date, today.fills.map(({ order, fill }) => futuresRow(order, fill)));
-    this.#account.settle(date, (symbol) => this.#state.tape.price(symbol, closeAt));
+    this.#account.fills.append(
+      date,
+      today.fills.map(({ order, fill }) => futuresRow(order, { ...fill, date })),
+    );
+    this.#account.settle(date, (symbol) => this.#tape.price(symbol, closeAt));
     for (const { id } of done) this.#state.byId.delete(id);
   }
 
@@ -172,14 +187,42 @@ export class FuturesDesk {
     return { ...instrument, future: instrument.future };
   }
 
-  #checkHours(): void {
-    const { day } = this.#state.today.futures;
+  /** The prices of futures, with those of the night session. */
+  get #tape(): Tape {
+    return this.#state.tapeOf({ extended: true });
+  }
+
+  get #date(): string {
+    return this.#state.today.futures.day.date;
+  }
+
+  #checkHours({ extended, instrument: { future } }: Pick<LiveOrder, "extended" | "instrument">): void {
+    const { day, after } = this.#state.today.futures;
+    // A contract has no night session after its last day.
+    const hasNight = (future?.lastTradingDay ?? "") > after;
+    if (extended && hasNight && isExtendedAt(day, this.#state.now)) return;
     const from = day.openAt - bookRules.futures.leadMinutes * MINUTE_MS;
     if (this.#state.now < from || this.#state.now >= day.closeAt) throw refused(CLOSED_TEXT);
   }
 
+  /** Rejects a price of the night session that is too far from the last price of the nearest contract's day session. */
+  #checkNight({ future }: Instrument, isSell: boolean, price: bigint): void {
+    const { market, now, today: { futures: { day } } } = this.#state;
+    if (price === 0n || !isExtendedAt(day, now)) return;
+    const spot =
+      market.futureContracts(now).filter(({ product, lastTradingDay }) =>
+        product === future?.product && lastTradingDay >= day.date
+      ).toSorted((a, b) => a.lastTradingDay < b.lastTradingDay ? -1 : 1)[0];
+    if (spot === undefined) return;
+    const last = readPrice(market.previousClose(spot.symbol, now, { extended: true }));
+    const room = last * BigInt(NIGHT_PERCENT) / 100n;
+    if (isSell ? price >= last - room : price <= last + room) return;
+    const limit = isSell ? `below ${points(last - room)}` : `above ${points(last + room)}`;
+    throw refused(`price "${points(price)}" is ${limit}, the limit of the night session`);
+  }
+
   #marginOf(symbol: string, multiplier: bigint, quantity: bigint): bigint {
-    return amountOf(this.#state.tape.price(symbol, this.#state.now), quantity, multiplier) / MARGIN_DIVISOR;
+    return amountOf(this.#tape.price(symbol, this.#state.now), quantity, multiplier) / MARGIN_DIVISOR;
   }
 
   /** Returns the margin for positions, and for the part of open orders that opens positions. */
@@ -212,7 +255,7 @@ export class FuturesDesk {
 
   #profitOf(symbol: string, { quantity, costCents }: Position): bigint {
     const multiplier = BigInt(this.#state.market.instrument(symbol)?.multiplier ?? "1");
-    const value = amountOf(this.#state.tape.price(symbol, this.#state.now), magnitude(quantity), multiplier);
+    const value = amountOf(this.#tape.price(symbol, this.#state.now), magnitude(quantity), multiplier);
     return quantity > 0n ? value - costCents : costCents - value;
   }
 
@@ -280,10 +323,10 @@ export class FuturesDesk {
         const [bought, sold] = [sum(false), sum(true)];
         const net = bought.quantity - sold.quantity;
         const profit = writeCents(this.#profitOf(symbol, position));
-        const last = this.#state.tape.price(symbol, now);
+        const last = this.#tape.price(symbol, now);
         const mean = (cents: bigint, count: bigint) =>
           points(meanPrice(magnitude(cents), magnitude(count), multiplier));
-        const previousClose = market.previousClose(symbol, now);
+        const previousClose = market.previousClose(symbol, now, { extended: true });
         return {
           symbol,
           name: instrument?.name ?? symbol,

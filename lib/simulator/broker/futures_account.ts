@@ -6,7 +6,8 @@
  *
  * @module
  */
-import { divide } from "../../decimal.ts";
+import { type Decimal, divide } from "../../decimal.ts";
+import type { FuturesOrderOption } from "../../dictionaries/futures.ts";
 import { OrderStatus } from "../../dictionaries/order_status.ts";
 import { futureContract, futureContracts } from "../../facts/contracts.ts";
 import { feesOf, type Tariff } from "../../facts/fees.ts";
@@ -100,8 +101,12 @@ export class FuturesAccount {
 /** Number of decimals of an index future's price. */
 const POINTS = 0;
 
+/** In each period of this many days, one day begins with trades of its night session. */
+const NIGHT_EVERY = 4;
+
 /**
- * Generates the history of the futures account: one contract bought and sold each day, some kept overnight.
+ * Generates the history of the futures account: one contract bought and sold each day, some kept overnight, and on some
+ * days another one bought and sold in the night session with which the day begins.
  */
 export function makeFuturesPast(
   account: FuturesAccount,
@@ -109,22 +114,32 @@ export function makeFuturesPast(
   market: SimulatedMarket,
 ): void {
   let kept: string | undefined;
-  days.forEach(({ date }, index) => {
+  days.forEach((day, index) => {
+    const { date } = day;
     if (date < FIRST_DATE) return;
     const isLast = index === days.length - 1;
-    const trades: { symbol: string; isSell: boolean; time: string; open: boolean }[] = [];
-    if (kept !== undefined) trades.push({ symbol: kept, isSell: true, time: "09:31:10", open: true });
+    const bars = (symbol: string) => market.dayBar(symbol, date);
+    const trades = index % NIGHT_EVERY === 1 ? nightTrades(day, market) : [];
+    if (kept !== undefined) {
+      trades.push({
+        symbol: kept,
+        isSell: true,
+        time: "09:31:10",
+        price: bars(kept)?.open,
+        session: "default",
+      });
+    }
     const symbol = kept === undefined || isLast ? frontContract(date) : undefined;
     kept = undefined;
     if (symbol !== undefined) {
-      trades.push({ symbol, isSell: false, time: "10:05:42", open: true });
+      const bar = bars(symbol);
+      trades.push({ symbol, isSell: false, time: "10:05:42", price: bar?.open, session: "default" });
       if (index % 5 === 3 || isLast) kept = symbol;
-      else trades.push({ symbol, isSell: true, time: "15:20:07", open: false });
+      else trades.push({ symbol, isSell: true, time: "15:20:07", price: bar?.close, session: "default" });
     }
-    const rows = trades.flatMap(({ symbol, isSell, time, open }, place) => {
-      const bar = market.dayBar(symbol, date);
-      if (bar === undefined) return [];
-      const price = readPrice(open ? bar.open : bar.close);
+    const rows = trades.flatMap(({ symbol, isSell, time, session, ...traded }, place) => {
+      if (traded.price === undefined) return [];
+      const price = readPrice(traded.price);
       account.trade({ symbol, date, isSell, price, quantity: 1n });
       const side = isSell ? "sell" as const : "buy" as const;
       const text = writePrice(price, POINTS);
@@ -149,11 +164,40 @@ export function makeFuturesPast(
         isValid: true,
         validity: "day" as const,
         validityText: "day",
-        session: "default" as const,
+        session,
       }];
     });
     account.orders.append(date, rows);
     account.fills.append(date, rows);
+  });
+}
+
+/** A trade of the generated history; without a price if the contract did not trade. */
+interface PastTrade {
+  symbol: string;
+  isSell: boolean;
+  /** Local time. */
+  time: string;
+  price: Decimal | undefined;
+  session: FuturesOrderOption;
+}
+
+/** Returns a purchase and a sale of the night session with which a day begins; none if there was no such session. */
+function nightTrades(day: BookDay, market: SimulatedMarket): PastTrade[] {
+  const [night] = day.extended;
+  const symbol = frontContract(day.date);
+  if (night === undefined || symbol === undefined) return [];
+  return [{ isSell: false, after: 3_600 }, { isSell: true, after: 16_200 }].map(({ isSell, after }) => {
+    const at = night.from + after * 1000;
+    // Before the first day of the market there are no prices.
+    const isKnown = market.sessionAt(symbol, at) !== undefined;
+    return {
+      symbol,
+      isSell,
+      time: localTime(day, at).slice(11),
+      price: isKnown ? market.lastPrice(symbol, at, { extended: true }) : undefined,
+      session: "after-hours",
+    };
   });
 }
 
@@ -178,13 +222,13 @@ const validityTexts: Record<string, string> = {
   "until-expiry": "until expiry",
 };
 
-/** Returns the row of an order, or of one of its fills. */
-export function futuresRow(order: LiveOrder, fill?: LiveFill): FuturesOrder {
+/** Returns the row of an order, or of one of its fills with its trading day. */
+export function futuresRow(order: LiveOrder, fill?: LiveFill & { date: string }): FuturesOrder {
   const { instrument, day, futures, fills, status, price } = order;
   const last = fill ?? fills.at(-1);
   const filled = fill?.quantity ?? filledOf(order);
   const mean = fill?.price ?? meanPrice(filledCentsOf(order), filled, order.multiplier);
-  const [fillDate, fillTime] = last === undefined ? [] : localTime(day, last.at).split(" ");
+  const [, fillTime] = last === undefined ? [] : localTime(day, last.at).split(" ");
   const canChange = fill === undefined && isOpen(order) && order.cancelAt === undefined;
   const orderType = futures?.orderType ?? "limit";
   return {
@@ -198,7 +242,7 @@ export function futuresRow(order: LiveOrder, fill?: LiveFill): FuturesOrder {
     quantity: String(order.quantity),
     fillPrice: points(mean),
     filledQuantity: String(filled),
-    date: fill === undefined ? day.date : fillDate ?? day.date,
+    date: fill?.date ?? day.date,
     orderTime: localTime(day, order.placedAt).slice(11),
     ...(fillTime === undefined ? {} : { fillTime }),
     status,

@@ -8,6 +8,7 @@ import type { OrderStatus } from "../../dictionaries/order_status.ts";
 import type { OrderType } from "../../dictionaries/order_type.ts";
 import type { OrderUpdate } from "../../operations/pushes.ts";
 import type { Order } from "../../operations/orders.ts";
+import type { ExtendedSession } from "../../calendars/mod.ts";
 import type { Instrument } from "../market/mod.ts";
 import { hashText, mix } from "../market/random.ts";
 import { amountOf, writeCents, writePrice } from "./money.ts";
@@ -28,6 +29,8 @@ export interface LiveFill {
   at: number;
   /** Why the market filled it; the broker does not show this to clients. */
   rule: FillRule;
+  /** The session of the trade if it was outside the regular hours. */
+  session?: ExtendedSession;
 }
 
 /** Terms that only futures orders have. */
@@ -55,7 +58,7 @@ export interface LiveOrder {
   /** Day on which the order was placed. */
   day: BookDay;
   placedAt: number;
-  /** Whether the order is also valid in extended hours. */
+  /** Whether the order is also valid in extended hours, or in the night session of futures. */
   extended: boolean;
   status: OrderStatus;
   remark?: string;

@@ -15,6 +15,8 @@
  *
  * @module
  */
+import type { ExtendedSession } from "../../calendars/mod.ts";
+import type { SimulatedMarket } from "../market/mod.ts";
 import type { AuctionName, Auctions } from "./auctions.ts";
 import { type FillRule, leftOf, type LiveOrder, NEXT_FILL_MS } from "./live_order.ts";
 import { least } from "./money.ts";
@@ -27,6 +29,8 @@ export interface Match {
   price: bigint;
   quantity: bigint;
   rule: FillRule;
+  /** The session of the trade if it was outside the regular hours. */
+  session?: ExtendedSession;
 }
 
 /** The account's orders together get at most the volume of a trade divided by this number. */
@@ -37,14 +41,24 @@ const SECOND_MS = 1_000;
 
 /** Matches orders, and remembers the volume that they have taken. */
 export class Matching {
-  readonly #tape: Tape;
+  readonly #market: SimulatedMarket;
+  readonly #tapeOf: (order: LiveOrder) => Tape;
   readonly #auctions: Auctions;
   readonly #quotation: Quotation;
   /** Volume of book levels and trades that the account's orders have taken, by book. */
   readonly #taken = new Map<Book, Map<string, bigint>>();
 
-  constructor({ tape, auctions, quotation }: { tape: Tape; auctions: Auctions; quotation: Quotation }) {
-    this.#tape = tape;
+  constructor(
+    state: {
+      market: SimulatedMarket;
+      auctions: Auctions;
+      quotation: Quotation;
+      tapeOf: (order: LiveOrder) => Tape;
+    },
+  ) {
+    const { market, auctions, quotation } = state;
+    this.#market = market;
+    this.#tapeOf = (order) => state.tapeOf(order);
     this.#quotation = quotation;
     this.#auctions = auctions;
   }
@@ -70,12 +84,14 @@ export class Matching {
   }
 
   #nextTrade(order: LiveOrder, until: number): number | undefined {
-    const { instrument: { symbol } } = order;
-    const horizon = Math.min(until, order.book === "futures" ? until : order.day.closeAt);
+    const { instrument: { symbol }, day } = order;
+    const tape = this.#tapeOf(order);
+    const last = order.extended ? day.clearingAt : day.closeAt;
+    const horizon = Math.min(until, order.book === "futures" ? until : last);
     if (horizon < order.readyAt || !this.#isSent(order, horizon)) return undefined;
     const { readyAt } = order;
     if (horizon < readyAt) return undefined;
-    if (order.ahead === undefined && order.scannedUntil <= readyAt && this.#tape.isOpen(symbol, readyAt)) {
+    if (order.ahead === undefined && order.scannedUntil <= readyAt && tape.isOpen(symbol, readyAt)) {
       return readyAt;
     }
     const after = Math.max(readyAt, order.scannedUntil);
@@ -83,7 +99,7 @@ export class Matching {
     // An order that has not reached the exchange waits for any trade, a resting order for a trade at its limit.
     const holds = (range: Range) =>
       order.ahead === undefined || reaches(order, order.isSell ? range.high : range.low);
-    const at = this.#tape.find(symbol, after, horizon, holds);
+    const at = tape.find(symbol, after, horizon, holds);
     order.scannedUntil = at ?? horizon;
     return at;
   }
@@ -94,10 +110,11 @@ export class Matching {
     const { instrument: { symbol }, day: { date }, isSell } = order;
     const isNear = (price: bigint) => !this.#quotation.isFar(order, date, price);
     const from = Math.max(order.readyAt, order.scannedUntil);
-    if (order.scannedUntil < order.readyAt && isNear(this.#tape.price(symbol, order.readyAt))) {
+    const tape = this.#tapeOf(order);
+    if (order.scannedUntil < order.readyAt && isNear(tape.price(symbol, order.readyAt))) {
       return order.isSent = true;
     }
-    const at = this.#tape.find(symbol, from, until, ({ high, low }) => isNear(isSell ? high : low));
+    const at = tape.find(symbol, from, until, ({ high, low }) => isNear(isSell ? high : low));
     order.scannedUntil = at ?? Math.max(from, until);
     if (at === undefined) return false;
     order.readyAt = at + SECOND_MS;
@@ -132,7 +149,7 @@ export class Matching {
   refusal(order: LiveOrder, at: number): string | undefined {
     const { ahead, fills, price, isSell, day, placedAt, instrument: { symbol } } = order;
     if (ahead !== undefined || fills.length > 0 || price === 0n) return undefined;
-    const pause = this.#tape.pause(symbol, at);
+    const pause = this.#tapeOf(order).pause(symbol, at);
     if (pause?.kind === "cooling-off" && pause.band !== undefined) {
       if (isSell ? price < pause.band.low : price > pause.band.high) return "outside the cooling-off limits";
     }
@@ -174,7 +191,7 @@ export class Matching {
     }
     const side = isSell ? "bids" : "asks";
     const moment = Math.floor(at / BOOK_MS);
-    const levels = this.#tape.levels(symbol, at, side)
+    const levels = this.#tapeOf(order).levels(symbol, at, side)
       .filter(({ price }) => reaches(order, price))
       .map(({ price, volume }) => {
         const key = `${symbol} ${moment} ${side} ${price}`;
@@ -196,25 +213,27 @@ export class Matching {
     this.#keep(book, key, quantity);
     // The next level serves the rest of a part at once; the next part follows later.
     order.readyAt = quantity === part ? at + NEXT_FILL_MS : at;
-    return { price, quantity, rule: "book" };
+    return { price, quantity, rule: "book", ...this.#sessionOf(order, at) };
   }
 
   /** Returns the volume ahead of an order that found nothing to take. */
   #queueOf(order: LiveOrder, at: number): bigint {
     const { instrument: { symbol }, isSell, orderType } = order;
     if (order.price === 0n || orderType === "odd-lot") return 0n;
-    return this.#tape.queue(symbol, at, limitOf(order), !isSell);
+    return this.#tapeOf(order).queue(symbol, at, limitOf(order), !isSell);
   }
 
   /** Applies one second's trades to the queue at the order's limit. */
   #wait(order: LiveOrder, at: number, ahead: bigint): Match | undefined {
     const { instrument: { symbol, lotSize }, book } = order;
+    const tape = this.#tapeOf(order);
     const limit = limitOf(order);
     const left = leftOf(order);
     const part = order.slices[0] ?? left;
     const lot = least(BigInt(lotSize), left);
     let [waiting, quantity, price, isThrough] = [ahead, 0n, limit, false];
-    for (const print of this.#tape.prints(symbol, at)) {
+    let tradedAt = at;
+    for (const print of tape.prints(symbol, at)) {
       if (!reaches(order, print.price)) continue;
       if (order.orderType === "odd-lot") return { price: limit, quantity: left, rule: "odd-lot" };
       isThrough ||= print.price !== limit;
@@ -227,11 +246,18 @@ export class Matching {
       const got = least(most > 0n ? most : 0n, part - quantity);
       this.#keep(book, key, got);
       quantity += got;
+      tradedAt = print.at;
       // An order beyond the limits of a pause gets the price of the trade.
-      if (order.price === 0n || !this.#tape.allows(symbol, print.at, limit)) price = print.price;
+      if (order.price === 0n || !tape.allows(symbol, print.at, limit)) price = print.price;
     }
     order.ahead = waiting;
-    return quantity === 0n ? undefined : { price, quantity, rule: isThrough ? "through" : "queue" };
+    if (quantity === 0n) return undefined;
+    return { price, quantity, rule: isThrough ? "through" : "queue", ...this.#sessionOf(order, tradedAt) };
+  }
+
+  #sessionOf({ instrument: { symbol }, extended }: LiveOrder, at: number): Pick<Match, "session"> {
+    const session = extended ? this.#market.sessionAt(symbol, at) : undefined;
+    return session === undefined ? {} : { session };
   }
 
   #takenOf(book: Book, key: string): bigint {

@@ -62,12 +62,15 @@ const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
  * Places an order and returns it. An order above the single-order maximum is split; then returns the first part.
  */
 export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
-  const { market, symbol, side, orderType, extended = false } = terms;
+  const { market, symbol, side, orderType } = terms;
   if (side === "short-open" || side === "short-close") {
     throw refused(`short selling of "${symbol}" is not enabled`);
   }
   const instrument = findInstrument(state, market, symbol);
   const { day } = state.today[market];
+  // Without a limit, an order trades in the regular hours only.
+  const extended = terms.extended === true && tradesExtended(instrument) &&
+    !unpricedTypes.includes(orderType);
   checkHours(state, day, { market, orderType, extended });
   checkHalt(state, symbol);
   const isSell = side === "sell";
@@ -100,6 +103,11 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const [first] = placed;
   if (first === undefined) throw invalid(`quantity "${terms.quantity}" of "${symbol}" is not above zero`);
   return first;
+}
+
+/** Returns whether an instrument trades before the open and after the close: stocks of the United States do. */
+export function tradesExtended({ market, kind }: Instrument): boolean {
+  return market === "us" && kind !== "option";
 }
 
 function checkedPrice(
@@ -291,10 +299,10 @@ export function amendPlace(
 }
 
 /** Fills an order with what the market gives it. */
-export function fillOrder(state: State, order: LiveOrder, { price, quantity, rule }: Match): LiveFill {
+export function fillOrder(state: State, order: LiveOrder, { price, quantity, ...why }: Match): LiveFill {
   const today = state.today[order.book];
   const id = `${order.id}-${order.fills.length + 1}`;
-  const fill: LiveFill = { id, price, quantity, at: state.now, rule };
+  const fill: LiveFill = { id, price, quantity, at: state.now, ...why };
   let used = quantity;
   order.slices = order.slices.map((part) => {
     const taken = least(part, used);
@@ -317,11 +325,10 @@ export function settleFill(state: State, order: LiveOrder, { price, quantity }: 
   changeHolding(state.holdings[book], symbol, isSell ? -quantity : quantity, amount);
 }
 
-/** Ends the orders that expire now; orders for extended hours stay open until clearing. */
-export function expireOrders(state: State, book: Book, extendedToo: boolean): void {
+/** Ends the orders that expire now, except those that `lasts` keeps and those that are valid for longer. */
+export function expireOrders(state: State, book: Book, lasts: (order: LiveOrder) => boolean): void {
   for (const order of state.openOrders(book)) {
-    if (order.extended && !extendedToo) continue;
-    if (lastsLonger(order, state.today[book].day.date)) continue;
+    if (lasts(order) || lastsLonger(order, state.today[book].day.date)) continue;
     cancelOrder(state, order, "expired at the end of the day");
   }
 }

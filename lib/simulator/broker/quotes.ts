@@ -9,7 +9,7 @@ import type { Decimal } from "../../decimal.ts";
 import { listings } from "../../facts/listings.ts";
 import { doubleText } from "../../operations/types.ts";
 import type { BrokerName, Handlers } from "../contract.ts";
-import type { BarQuery, Instrument } from "../market/mod.ts";
+import type { BarQuery, Instrument, ViewOptions } from "../market/mod.ts";
 import { invalid, refused } from "./checks.ts";
 import type { State } from "./state.ts";
 
@@ -59,6 +59,9 @@ export function quoteHandlers(state: State): Handlers<Names> {
     if (instrument === undefined) throw invalid(`unknown security "${symbol}"`);
     return instrument;
   };
+  /** Returns which session the answer to a query shows. A future shows the night session, which the query cannot name. */
+  const viewOf = (security: Security, session: string | undefined): ViewOptions =>
+    find(security).kind === "future" ? { extended: true } : session === undefined ? {} : { session };
   /** Returns a security with the symbol of the request and its actual kind. */
   const named = (security: Security) => ({
     type: SecurityType.decode(find(security).dataType),
@@ -66,11 +69,11 @@ export function quoteHandlers(state: State): Handlers<Names> {
   });
 
   return {
-    "quotes.latest": ({ securities }) =>
+    "quotes.latest": ({ securities, session }) =>
       securities.map((security) => {
         const { lotSize } = find(security);
         const quote = withTexts(
-          market.quote(security.symbol, state.now),
+          market.quote(security.symbol, state.now, viewOf(security, session)),
           "openPrice",
           "highPrice",
           "lowPrice",
@@ -87,18 +90,18 @@ export function quoteHandlers(state: State): Handlers<Names> {
       security: named(security),
       ...market.brokers(security.symbol, state.now),
     }),
-    "quotes.orderBook": ({ security, feed }) => {
+    "quotes.orderBook": ({ security, feed, session }) => {
       const answer = named(security);
-      const options = feed === undefined ? {} : { feed };
+      const options = { ...feed !== undefined && { feed }, ...viewOf(security, session) };
       const book = withTexts(market.orderBook(security.symbol, state.now, options), "priceStep");
       const [asks, bids] = [book.asks, book.bids].map((side) =>
         side.map((level) => withTexts(level, "price"))
       );
       return { security: answer, ...book, asks: asks!, bids: bids! };
     },
-    "quotes.ticks": ({ security, limit = MOST_TICKS }) => ({
+    "quotes.ticks": ({ security, limit = MOST_TICKS, session }) => ({
       security: named(security),
-      ticks: market.ticks(security.symbol, state.now, Math.min(limit, MOST_TICKS))
+      ticks: market.ticks(security.symbol, state.now, Math.min(limit, MOST_TICKS), viewOf(security, session))
         .map((tick) => withTexts(tick, "price", "turnover")),
     }),
     "quotes.bars": ({ security, start, direction = "newer", adjustment = "none", interval, limit }) => {
@@ -111,9 +114,9 @@ export function quoteHandlers(state: State): Handlers<Names> {
           ),
       };
     },
-    "quotes.timeShare": ({ security }) => ({
+    "quotes.timeShare": ({ security, session }) => ({
       security: named(security),
-      points: market.timeShare(security.symbol, state.now)
+      points: market.timeShare(security.symbol, state.now, viewOf(security, session))
         .map((point) => withTexts(point, "price", "previousClose", "averagePrice", "turnover")),
     }),
     "quotes.optionExpiries": ({ underlying }) => market.optionExpiries(underlying, state.now),

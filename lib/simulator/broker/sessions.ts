@@ -4,11 +4,17 @@
  * A trading day lasts until it is cleared, some hours after the close. Until then its orders, fills and
  * journal lines are in today's lists. Clearing computes the fees, merges Hong Kong's fills, and moves
  * everything into the history lists. After that, today's lists are empty until the first order of the next
- * day.
+ * day. The day of the futures is cleared before the night session, because that belongs to the next day.
  *
  * @module
  */
-import type { Calendars, Mic, Session } from "../../calendars/mod.ts";
+import {
+  type Calendars,
+  extendedPeriod,
+  type ExtendedSession,
+  type Mic,
+  type Session,
+} from "../../calendars/mod.ts";
 import type { Market } from "../../operations/public_types.ts";
 
 /** Orders are kept in separate books: one for each of the four markets, and one for the futures account. */
@@ -44,7 +50,7 @@ export const bookRules: Readonly<Record<Book, BookRules>> = {
   us: { mic: "XNYS", currency: "USD", leadMinutes: 0, clearingHours: 4, digit: 2 },
   shanghai: { mic: "CONNECT_SH", currency: "CNY", leadMinutes: 15, clearingHours: 3, digit: 3 },
   shenzhen: { mic: "CONNECT_SZ", currency: "CNY", leadMinutes: 15, clearingHours: 3, digit: 4 },
-  futures: { mic: "XHKG", currency: "HKD", leadMinutes: 30, clearingHours: 3, digit: 5 },
+  futures: { mic: "XHKG", currency: "HKD", leadMinutes: 30, clearingHours: 1.25, digit: 5 },
 };
 
 /** A trading day of a book; instants are epoch milliseconds. */
@@ -59,6 +65,8 @@ export interface BookDay {
   offset: number;
   /** Periods of trading without a break. */
   segments: readonly { from: number; to: number }[];
+  /** Sessions of the day outside the regular hours, in order of time; that of futures begins on the evening before. */
+  extended: readonly { from: number; to: number }[];
 }
 
 /** Cached days, by the calendars that they come from. */
@@ -69,11 +77,11 @@ function makeDay(calendars: Calendars, book: Book, session: Session): BookDay {
   if (days === undefined) known.set(calendars, days = new Map());
   const key = `${book} ${session.date}`;
   let day = days.get(key);
-  if (day === undefined) days.set(key, day = build(book, session));
+  if (day === undefined) days.set(key, day = build(calendars, book, session));
   return day;
 }
 
-function build(book: Book, session: Session): BookDay {
+function build(calendars: Calendars, book: Book, session: Session): BookDay {
   // Index futures start a quarter of an hour before the stocks and end half an hour after them.
   const isFutures = book === "futures";
   const openAt = session.openAt - (isFutures ? 15 * MINUTE_MS : 0);
@@ -86,7 +94,21 @@ function build(book: Book, session: Session): BookDay {
     segments.push({ from: stops[index] ?? openAt, to: stops[index + 1] ?? closeAt });
   }
   const clearingAt = session.closeAt + bookRules[book].clearingHours * HOUR_MS;
-  return { date: session.date, openAt, closeAt, clearingAt, offset, segments };
+  const extended = extendedOf(calendars, book, session);
+  return { date: session.date, openAt, closeAt, clearingAt, offset, segments, extended };
+}
+
+/** Returns the sessions of a day outside the regular hours. */
+function extendedOf(calendars: Calendars, book: Book, session: Session): BookDay["extended"] {
+  const periods = (of: Session, ...names: ExtendedSession[]) =>
+    names.flatMap((name) => extendedPeriod(name, of) ?? []);
+  if (book === "us") return periods(session, "pre-market", "after-hours");
+  return book === "futures" ? periods(calendars.previousSession("XHKG", session.date), "night") : [];
+}
+
+/** Returns whether an instant is in a session of a day outside the regular hours. */
+export function isExtendedAt({ extended }: BookDay, at: number): boolean {
+  return extended.some(({ from, to }) => at >= from && at < to);
 }
 
 /** Returns the first day of a book that is not yet cleared at an instant. */

@@ -81,6 +81,7 @@ export class State {
   readonly seed: number;
   readonly market: SimulatedMarket;
   readonly tape: Tape;
+  readonly #extendedTape: Tape;
   readonly auctions: Auctions;
   readonly quotation: Quotation;
   readonly matching: Matching;
@@ -106,6 +107,7 @@ export class State {
     this.seed = init.seed;
     this.market = init.market;
     this.tape = new Tape(init.market);
+    this.#extendedTape = new Tape(init.market, { extended: true });
     this.auctions = new Auctions(init.seed, init.market);
     this.quotation = new Quotation(init.market, this.tape);
     this.matching = new Matching(this);
@@ -124,6 +126,11 @@ export class State {
     };
     // There is one entry per book; the type of `fromEntries` does not show that.
     this.today = Object.fromEntries(books.map((book) => [book, start(book)])) as Record<Book, Today>;
+  }
+
+  /** Returns the prices at which an order trades: also those outside the regular hours if it is for extended hours. */
+  tapeOf({ extended }: { extended: boolean }): Tape {
+    return extended ? this.#extendedTape : this.tape;
   }
 
   /** Returns when a book's day orders expire: at the close, in Hong Kong after the closing auction. */

@@ -36,11 +36,14 @@ const MOST_KEPT = 20_000;
 /** The market's prices in the units of the books. Leaves out trades at prices that a pause does not allow. */
 export class Tape {
   readonly #market: SimulatedMarket;
+  /** Whether the tape has the sessions outside the regular hours too. */
+  readonly #options: { extended: boolean };
   readonly #ranges = new Map<string, Range | undefined>();
   readonly #pauses: Pauses;
 
-  constructor(market: SimulatedMarket) {
+  constructor(market: SimulatedMarket, options = { extended: false }) {
     this.#market = market;
+    this.#options = options;
     this.#pauses = new Pauses(market);
   }
 
@@ -62,12 +65,12 @@ export class Tape {
 
   /** Returns the last price at an instant. */
   price(symbol: string, at: number): bigint {
-    return readPrice(this.#market.lastPrice(symbol, at));
+    return readPrice(this.#market.lastPrice(symbol, at, this.#options));
   }
 
   /** Returns whether the listing trades at an instant. */
   isOpen(symbol: string, at: number): boolean {
-    return this.#market.isOpen(symbol, at) && this.pause(symbol, at)?.kind !== "trading-pause";
+    return this.#market.isOpen(symbol, at, this.#options) && this.pause(symbol, at)?.kind !== "trading-pause";
   }
 
   /** Returns the trades of the second that ends at an instant, oldest first. */
@@ -78,27 +81,27 @@ export class Tape {
   #trades(symbol: string, after: number, until: number, pauses: readonly Pause[]): Print[] {
     const isAllowed = ({ at, price }: Print) =>
       pauses.every((pause) => at < pause.from || at >= pause.until || isWithin(pause, price));
-    return this.#market.prints(symbol, after, until)
+    return this.#market.prints(symbol, after, until, this.#options)
       .map(({ at, price, volume }) => ({ at, price: readPrice(price), volume: BigInt(volume) }))
       .filter(isAllowed);
   }
 
   /** Returns the volume traded after one instant and up to another. */
   volume(symbol: string, after: number, until: number): bigint {
-    return BigInt(this.#market.traded(symbol, after, until)?.volume ?? 0);
+    return BigInt(this.#market.traded(symbol, after, until, this.#options)?.volume ?? 0);
   }
 
   /** Returns one side of the order book, best price first. */
   levels(symbol: string, at: number, side: "bids" | "asks"): Level[] {
     const pause = this.pause(symbol, at);
-    return this.#market.orderBook(symbol, at)[side]
+    return this.#market.orderBook(symbol, at, this.#options)[side]
       .map(({ price, volume }) => ({ price: readPrice(String(price)), volume: BigInt(volume) }))
       .filter(({ price }) => pause === undefined || isWithin(pause, price));
   }
 
   /** Returns the volume ahead of an order that joins the queue at a price. */
   queue(symbol: string, at: number, price: bigint, isBid: boolean): bigint {
-    return BigInt(this.#market.queueAt(symbol, at, { price: writePrice(price), isBid }));
+    return BigInt(this.#market.queueAt(symbol, at, { price: writePrice(price), isBid, ...this.#options }));
   }
 
   /** Returns what was traded after one instant and up to another. */
@@ -106,7 +109,7 @@ export class Tape {
     const key = `${symbol} ${after} ${until}`;
     if (this.#ranges.has(key)) return this.#ranges.get(key);
     const pauses = this.#pauses.between(symbol, after, until);
-    const traded = pauses.length === 0 ? this.#market.traded(symbol, after, until) : undefined;
+    const traded = pauses.length === 0 ? this.#market.traded(symbol, after, until, this.#options) : undefined;
     const range = pauses.length > 0
       ? rangeOf(this.#trades(symbol, after, until, pauses))
       : traded && { high: readPrice(traded.high), low: readPrice(traded.low) };

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ExtendedSession } from "../../calendars/mod.ts";
 import type { Grid } from "./grid.ts";
 import type { UnitBar } from "./packing.ts";
 import type { DayPath } from "./path.ts";
@@ -12,6 +13,8 @@ import type { Instrument } from "./views.ts";
 /** An instrument with prices. */
 export interface Asset {
   symbol: string;
+  /** The session outside the regular hours to which the prices belong; absent for regular hours. */
+  session?: ExtendedSession;
   timeline: Timeline;
   /** Index of the last day on which the asset trades; Infinity if there is no last day. */
   lastIndex: number;

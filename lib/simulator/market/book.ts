@@ -1,8 +1,9 @@
 /**
  * Computes the order book and the broker queue around the last price.
  *
- * The last price is the best bid or the best ask, and further levels follow the grid. Sizes change every
- * three seconds while the market trades, and not at all outside trading.
+ * In the regular hours the last price is the best bid or the best ask; outside them both are some steps away from it.
+ * Further levels follow the grid. Sizes change every three seconds while the market trades, and not at all outside
+ * trading.
  *
  * @module
  */
@@ -23,6 +24,9 @@ export interface BookOptions {
 }
 
 const REFRESH_MS = 3_000;
+
+/** Outside the regular hours, each side of the book begins fewer than this number of price steps further away. */
+const WIDEST = 6;
 
 /** Venue of each depth feed. */
 const VENUE = { "total-view": "NSDQ", "arca-book": "ARCA" } as const;
@@ -75,9 +79,18 @@ export function makeBook(
     }
     return rows;
   };
+  const [down, up] = [(price: number) => grid.down(price), (price: number) => grid.up(price)];
   const lastIsBid = next() < 0.5;
-  const bids = side(lastIsBid ? last : grid.down(last), (price) => grid.down(price));
-  const asks = side(lastIsBid ? grid.up(last) : last, (price) => grid.up(price));
+  /** Returns a price up to a few steps away, if the spread is wide. */
+  const away = (price: number, step: (price: number) => number) => {
+    let far = price;
+    if (asset.session !== undefined) {
+      for (let left = Math.floor(next() * WIDEST); left > 0; left--) far = step(far);
+    }
+    return far;
+  };
+  const bids = side(away(lastIsBid ? last : down(last), down), down);
+  const asks = side(away(lastIsBid ? up(last) : last, up), up);
   return { priceStep: toDouble(grid.tick(last)), asks, bids };
 }
 

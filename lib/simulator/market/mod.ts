@@ -11,12 +11,14 @@
  *
  * A script can move prices and halt trading, as `scripted.ts` describes.
  *
- * The market itself makes no trades in auctions, in extended hours and in the night session of futures. The broker
- * adds the auctions.
+ * Bars have the regular hours only. The other views show the sessions outside these hours on request: pre-market and
+ * after-hours trading of stocks of the United States, and the night session of futures.
+ *
+ * The market itself makes no trades in auctions. The broker adds the auctions.
  *
  * @module
  */
-import { builtInCalendars, type Calendars, type Mic } from "../../calendars/mod.ts";
+import { builtInCalendars, type Calendars, type ExtendedSession, type Mic } from "../../calendars/mod.ts";
 import { compare, type Decimal } from "../../decimal.ts";
 import { type CorporateAction, corporateActions } from "../../facts/corporate_actions.ts";
 import { type FutureContract, futureContracts, optionUnderlyings } from "../../facts/contracts.ts";
@@ -27,6 +29,7 @@ import { type BarQuery, makeBars } from "./bars.ts";
 import type { OptionInputs } from "./black_scholes.ts";
 import { type BookOptions, makeBook, makeBrokers, makeQueue } from "./book.ts";
 import { toDecimal, UNITS } from "./grid.ts";
+import { extendedAsset, extendedSessions } from "./extended.ts";
 import { daysBetween, expiriesOn, pricingOn, strikesAt } from "./option_chain.ts";
 import { toUnits } from "./packing.ts";
 import { addTicks, type Tick } from "./path.ts";
@@ -70,13 +73,19 @@ export interface OptionFilter {
   type?: "call" | "put";
 }
 
-/** Options of {@linkcode SimulatedMarket.isOpen}. */
+/** Options of the methods about the market's trades. */
 export interface OpenOptions {
   /**
-   * Whether to include auctions (Hong Kong) and pre-market and after-hours trading (United States). @default
-   * false
+   * Whether to include pre-market and after-hours trading (United States) and the night session (futures, in views until
+   * the next day starts); for `isOpen`, the auctions (Hong Kong) too. @default false
    */
   extended?: boolean;
+}
+
+/** Options of a view. */
+export interface ViewOptions extends OpenOptions {
+  /** Shows the latest session of this kind outside the regular hours, if the listing has it. @default none */
+  session?: string;
 }
 
 /** The highest and lowest price and the volume traded in a period. */
@@ -101,13 +110,8 @@ export interface Print {
   volume: string;
 }
 
-const MINUTE_MS = 60_000;
-
-/** Minutes before the open and after the close of extended trading. */
-const EXTENDED: Record<string, { before: number; after: number }> = {
-  hk: { before: 30, after: 10 },
-  us: { before: 330, after: 240 },
-};
+/** How long before the open and after the close of Hong Kong the auctions are, milliseconds. */
+const AUCTIONS = { before: 30 * 60_000, after: 10 * 60_000 };
 
 const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNECT_SZ" };
 
@@ -122,6 +126,7 @@ export class SimulatedMarket {
   readonly #seed: number;
   readonly #assets: Assets;
   readonly #found = new Cache<Asset>(4_000);
+  readonly #extended = new Cache<readonly Asset[]>(500);
   readonly #days = new Days();
 
   /** Creates the market of a seed: the same seed gives the same prices. */
@@ -146,6 +151,49 @@ export class SimulatedMarket {
     return this.#days.state(this.#asset(symbol), at);
   }
 
+  /** Returns the sessions outside the regular hours in which a symbol trades, each in the form of an asset. */
+  #sessions(symbol: string): readonly Asset[] {
+    return this.#extended.get(symbol, () => {
+      const asset = this.#asset(symbol);
+      return extendedSessions(asset).map((session) =>
+        extendedAsset(asset, { session, calendars: this.calendars, seed: this.#seed })
+      );
+    });
+  }
+
+  /** Returns the session outside the regular hours that is held at an instant, in the form of an asset. */
+  #sessionAt(symbol: string, at: number): Asset | undefined {
+    return this.#sessions(symbol).find(({ timeline, lastIndex }) => {
+      const index = timeline.indexAt(at);
+      return index >= 0 && index <= lastIndex && at < timeline.day(index).closeAt;
+    });
+  }
+
+  /** Returns the state that a view shows: of the regular hours, or of a session outside them. */
+  #view(symbol: string, at: number, { session, extended = false }: ViewOptions): AssetState {
+    const shown = session !== undefined
+      ? this.#sessions(symbol).find((each) => each.session === session)
+      : extended
+      ? this.#sessionAt(symbol, at) ?? this.#night(symbol, at)
+      : undefined;
+    return shown === undefined ? this.#state(symbol, at) : this.#days.state(shown, at);
+  }
+
+  /** Returns the night session of a future that has begun since its last day session, in the form of an asset. */
+  #night(symbol: string, at: number): Asset | undefined {
+    const { timeline } = this.#asset(symbol);
+    const date = timeline.days[timeline.indexAt(at)]?.date ?? "";
+    return this.#sessions(symbol).find(({ session, timeline: nights, lastIndex }) => {
+      const night = nights.on(date);
+      return session === "night" && night !== undefined && night.index <= lastIndex && at >= night.openAt;
+    });
+  }
+
+  /** Returns the session outside the regular hours that is held at an instant, if the symbol trades in it. */
+  sessionAt(symbol: string, at: number): ExtendedSession | undefined {
+    return this.#sessionAt(symbol, at)?.session;
+  }
+
   /**
    * Returns an instrument, or `undefined` if the symbol is not traded.
    *
@@ -163,14 +211,14 @@ export class SimulatedMarket {
   }
 
   /** Returns the last traded price at an instant (epoch milliseconds), in the instrument's currency. */
-  lastPrice(symbol: string, at: number): Decimal {
-    const { asset, last } = this.#state(symbol, at);
+  lastPrice(symbol: string, at: number, options: OpenOptions = {}): Decimal {
+    const { asset, last } = this.#view(symbol, at, options);
     return toDecimal(last, asset.places);
   }
 
   /** Returns the close of the last session before the day that quotes show. */
-  previousClose(symbol: string, at: number): Decimal {
-    const { asset, previousClose } = this.#state(symbol, at);
+  previousClose(symbol: string, at: number, options: OpenOptions = {}): Decimal {
+    const { asset, previousClose } = this.#view(symbol, at, options);
     return toDecimal(previousClose, asset.places);
   }
 
@@ -192,8 +240,8 @@ export class SimulatedMarket {
   }
 
   /** Returns the quote at an instant. */
-  quote(symbol: string, at: number): QuoteView {
-    const state = this.#state(symbol, at);
+  quote(symbol: string, at: number, options: ViewOptions = {}): QuoteView {
+    const state = this.#view(symbol, at, options);
     const { option: contract } = state.asset.describe(state.day.date);
     if (contract === undefined) return makeQuote(state, { at, days: this.#days });
     const inputs = this.#optionInputs(contract, state, at);
@@ -220,8 +268,8 @@ export class SimulatedMarket {
   }
 
   /** Returns the latest ticks, oldest first; before the open those of the previous day. */
-  ticks(symbol: string, at: number, limit: number): TickView[] {
-    const state = this.#state(symbol, at);
+  ticks(symbol: string, at: number, limit: number, options: ViewOptions = {}): TickView[] {
+    const state = this.#view(symbol, at, options);
     return showTicks(latestTicks(state, this.#days, at, limit), state.asset);
   }
 
@@ -231,14 +279,18 @@ export class SimulatedMarket {
   }
 
   /** Returns the order book; it does not change outside trading, and is empty during a halt. */
-  orderBook(symbol: string, at: number, options: BookOptions = {}): BookView {
-    const book = makeBook(this.#state(symbol, at), { ...options, at, seed: this.#seed });
+  orderBook(symbol: string, at: number, options: BookOptions & ViewOptions = {}): BookView {
+    const book = makeBook(this.#view(symbol, at, options), { ...options, at, seed: this.#seed });
     return this.isHalted(symbol, at) ? { ...book, asks: [], bids: [] } : book;
   }
 
   /** Returns the volume that an order joining the queue at a price finds ahead of it. */
-  queueAt(symbol: string, at: number, { price, isBid }: { price: Decimal; isBid: boolean }): string {
-    const state = this.#state(symbol, at);
+  queueAt(
+    symbol: string,
+    at: number,
+    { price, isBid, ...options }: { price: Decimal; isBid: boolean } & OpenOptions,
+  ): string {
+    const state = this.#view(symbol, at, options);
     return String(makeQueue(state, { at, seed: this.#seed, price: toUnits(price), isBid }));
   }
 
@@ -248,17 +300,17 @@ export class SimulatedMarket {
   }
 
   /** Returns the minutes of the day so far. */
-  timeShare(symbol: string, at: number): TimeShareView[] {
-    return makeTimeShare(this.#state(symbol, at), this.#days, at);
+  timeShare(symbol: string, at: number, options: ViewOptions = {}): TimeShareView[] {
+    return makeTimeShare(this.#view(symbol, at, options), this.#days, at);
   }
 
   /**
    * Returns what was traded after one instant and up to another, or `undefined` if nothing was. Used to match
    * limit orders and to trigger conditional orders between two checks of the market.
    */
-  traded(symbol: string, after: number, until: number): TradedRange | undefined {
+  traded(symbol: string, after: number, until: number, options: OpenOptions = {}): TradedRange | undefined {
     const asset = this.#asset(symbol);
-    const sum = addTicks(undefined, this.#ticksBetween(asset, after, until));
+    const sum = addTicks(undefined, this.#ticks(symbol, after, until, options));
     if (sum === undefined) return undefined;
     const { high, low, last: price, volume } = sum;
     const write = (units: number) => toDecimal(units, asset.places);
@@ -266,13 +318,20 @@ export class SimulatedMarket {
   }
 
   /** Returns the trades after one instant and up to another, oldest first. */
-  prints(symbol: string, after: number, until: number): Print[] {
+  prints(symbol: string, after: number, until: number, options: OpenOptions = {}): Print[] {
     const asset = this.#asset(symbol);
-    return this.#ticksBetween(asset, after, until).map(({ at, price, volume }) => ({
+    return this.#ticks(symbol, after, until, options).map(({ at, price, volume }) => ({
       at,
       price: toDecimal(price, asset.places),
       volume: String(volume),
     }));
+  }
+
+  #ticks(symbol: string, after: number, until: number, { extended = false }: OpenOptions): Tick[] {
+    const regular = this.#ticksBetween(this.#asset(symbol), after, until);
+    if (!extended) return regular;
+    const others = this.#sessions(symbol).flatMap((each) => this.#ticksBetween(each, after, until));
+    return others.length === 0 ? regular : [...regular, ...others].sort((a, b) => a.at - b.at);
   }
 
   #ticksBetween(asset: Asset, after: number, until: number): Tick[] {
@@ -339,15 +398,16 @@ export class SimulatedMarket {
     const asset = this.#asset(symbol);
     const index = asset.timeline.indexAt(at);
     if (index < 0 || index > asset.lastIndex || asset.isHalted?.(at)) return false;
+    if (extended && this.#sessionAt(symbol, at) !== undefined) return true;
     const day = asset.timeline.day(index);
     const { market, kind } = asset.describe(day.date);
     const link = CONNECT[market];
     if (link !== undefined) return isLinkOpen(this.calendars, link, day, at);
     if (day.segments.some(({ from, to }) => at >= from && at < to)) return true;
-    const hours = EXTENDED[market];
-    if (!extended || hours === undefined || kind === "future" || kind === "option") return false;
-    const before = at >= day.openAt - hours.before * MINUTE_MS && at < day.openAt;
-    return before || (at >= day.closeAt && at < day.closeAt + hours.after * MINUTE_MS);
+    if (!extended || market !== "hk" || kind === "future") return false;
+    const { before, after } = AUCTIONS;
+    const isBefore = at >= day.openAt - before && at < day.openAt;
+    return isBefore || (at >= day.closeAt && at < day.closeAt + after);
   }
 
   /** Returns the day's exchange rates (`yyyy-MM-dd`). */

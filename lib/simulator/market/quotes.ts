@@ -16,12 +16,15 @@ import { toUnits } from "./packing.ts";
 import { addTicks, type Tick } from "./path.ts";
 import { type AssetState, type Days, ticksUntil } from "./state.ts";
 import { localMinute, localTime, minuteStart, type TradingDay } from "./timeline.ts";
-import type { OptionView, QuoteView, TickView, TimeShareView } from "./views.ts";
+import type { OptionView, QuoteView, SessionView, TickView, TimeShareView } from "./views.ts";
 
 /** Converts price units times shares to money as a double. */
 const money = (turnover: number, multiplier: string) => turnover / UNITS * Number(multiplier);
 
-const sessionOf = (market: Market) => market === "us" ? "regular" : "unset";
+/** Returns the session of an asset's prices. Only those of the United States have one. */
+function sessionOf({ session }: Pick<Asset, "session">, market: Market): SessionView {
+  return market !== "us" || session === "night" ? "unset" : session ?? "regular";
+}
 
 const SIDES = ["flat", "buy", "sell"] as const;
 
@@ -58,7 +61,7 @@ export function showTicks(ticks: readonly Tick[], asset: Asset): TickView[] {
     volume: String(volume),
     turnover: money(price * volume, multiplier),
     tickType: 0,
-    session: sessionOf(market),
+    session: sessionOf(asset, market),
     timestamp: String(at),
   }));
 }
@@ -93,7 +96,7 @@ export function makeQuote(
     lotSize,
     tradeTime: lastTick === undefined ? "" : quoteTime(day, lastTick.at),
     marketTime: quoteTime(day, at),
-    session: sessionOf(market),
+    session: sessionOf(asset, market),
     ...(future === undefined ? {} : {
       future: {
         expiry: future.lastTradingDay,

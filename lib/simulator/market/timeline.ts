@@ -1,12 +1,18 @@
 /**
  * Lists the trading days of one market, and the minutes of continuous trading in each.
  *
- * The days run from the first stored bar to the end of the calendar. Auctions and the night session of futures do not
- * count: a stock day in Hong Kong has 330 minutes, 09:30 to 12:00 and 13:00 to 16:00.
+ * The days run from the first stored bar to the end of the calendar. Auctions do not count: a stock day in Hong Kong has
+ * 330 minutes, 09:30 to 12:00 and 13:00 to 16:00. The sessions outside the regular hours have timelines of their own.
  *
  * @module
  */
-import type { Calendars, Mic, Session } from "../../calendars/mod.ts";
+import {
+  type Calendars,
+  extendedPeriod,
+  type ExtendedSession,
+  type Mic,
+  type Session,
+} from "../../calendars/mod.ts";
 
 /** The first day of the market, which is the day of the first stored bar. */
 export const FIRST_DATE = "2024-08-16";
@@ -43,13 +49,16 @@ export interface TradingDay {
   halfDay: boolean;
 }
 
-/** Exchange of the days; `HKFUT` means the day session of Hong Kong's index futures. */
-export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT";
+/**
+ * Exchange of the days; `HKFUT` means the day session of Hong Kong's index futures. The other names are those of the
+ * sessions outside the regular hours.
+ */
+export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT" | ExtendedSession;
 
 /**
  * How long before the open quotes switch to the new day: the order input or pre-market hours of each market.
  */
-const LEAD_MS: Record<TimelineName, number> = {
+const LEAD_MS: Record<Exclude<TimelineName, ExtendedSession>, number> = {
   XHKG: 30 * MINUTE_MS,
   XNYS: 330 * MINUTE_MS,
   XSHG: 15 * MINUTE_MS,
@@ -63,7 +72,39 @@ function futureHours(session: Session): { open: number; close: number } {
   return { open: minutesOf(session.open) - 15, close: minutesOf(session.close) + 30 };
 }
 
-function makeDay(session: Session, index: number, name: TimelineName): TradingDay {
+/** The exchange whose calendar a timeline follows, if it has another name. */
+const MICS: Partial<Record<TimelineName, Mic>> = {
+  "HKFUT": "XHKG",
+  "pre-market": "XNYS",
+  "after-hours": "XNYS",
+  "night": "XHKG",
+};
+
+/** Local time minus UTC, milliseconds. */
+const offsetOf = ({ date, open, openAt }: Session) => Date.parse(`${date}T${open}:00Z`) - openAt;
+
+const isExtended = (name: TimelineName): name is ExtendedSession =>
+  name === "pre-market" || name === "after-hours" || name === "night";
+
+/** Returns the day of a session outside the regular hours; `undefined` if it is not held on that day. */
+function makeExtended(session: Session, index: number, name: ExtendedSession): TradingDay | undefined {
+  const period = extendedPeriod(name, session);
+  if (period === undefined) return undefined;
+  const { from, to } = period;
+  return {
+    index,
+    date: session.date,
+    segments: [period],
+    minutes: (to - from) / MINUTE_MS,
+    openAt: from,
+    closeAt: to,
+    startsAt: from,
+    offset: offsetOf(session),
+    halfDay: session.halfDay,
+  };
+}
+
+function makeDay(session: Session, index: number, name: Exclude<TimelineName, ExtendedSession>): TradingDay {
   const stock = { open: minutesOf(session.open), close: minutesOf(session.close) };
   const { open, close } = name === "HKFUT" ? futureHours(session) : stock;
   // Counted from the open, because the calendar's epoch times include the time zone and its changes.
@@ -81,7 +122,7 @@ function makeDay(session: Session, index: number, name: TimelineName): TradingDa
     openAt: at(open),
     closeAt: at(close),
     startsAt: at(open) - LEAD_MS[name],
-    offset: Date.parse(`${session.date}T${session.open}:00Z`) - session.openAt,
+    offset: offsetOf(session),
     halfDay: session.halfDay,
   };
 }
@@ -92,9 +133,15 @@ export class Timeline {
   readonly #byDate: Map<string, TradingDay>;
 
   constructor(calendars: Calendars, name: TimelineName) {
-    const mic: Mic = name === "HKFUT" ? "XHKG" : name;
-    const sessions = calendars.sessionsBetween(mic, FIRST_DATE, calendars.coverage(mic).through);
-    this.days = sessions.map((session, index) => makeDay(session, index, name));
+    // Every name without an entry is that of an exchange.
+    const mic = MICS[name] ?? name as Mic;
+    const days: TradingDay[] = [];
+    for (const session of calendars.sessionsBetween(mic, FIRST_DATE, calendars.coverage(mic).through)) {
+      const { length } = days;
+      const day = isExtended(name) ? makeExtended(session, length, name) : makeDay(session, length, name);
+      if (day !== undefined) days.push(day);
+    }
+    this.days = days;
     this.#byDate = new Map(this.days.map((day) => [day.date, day]));
   }
 

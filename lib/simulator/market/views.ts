@@ -38,8 +38,8 @@ export interface Instrument {
   option?: OptionTerms;
 }
 
-/** Session of a price: always the regular one in the United States, unset elsewhere. */
-export type SessionView = "regular" | "unset";
+/** Session of a price in the United States; unset elsewhere. */
+export type SessionView = "regular" | "pre-market" | "after-hours" | "unset";
 
 /** A day's bar as decimal texts. */
 export interface DayBar {
