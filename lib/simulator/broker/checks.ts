@@ -140,8 +140,12 @@ export function checkQuotation(
 /** Rejects a price that would trade outside the limits of a cooling-off period. */
 export function checkPause(
   { now, tape }: State,
-  { instrument: { symbol }, isSell, price }: Pick<LiveOrder, "instrument" | "isSell" | "price">,
+  { instrument: { symbol }, isSell, orderType, price }: Pick<
+    LiveOrder,
+    "instrument" | "isSell" | "orderType" | "price"
+  >,
 ): void {
+  if (orderType === "odd-lot") return; // without volatility control
   const pause = tape.pause(symbol, now);
   if (pause?.kind !== "cooling-off" || pause.band === undefined || price === 0n) return;
   const { low, high } = pause.band;

@@ -93,7 +93,7 @@ export class FuturesDesk {
       const price = isPriced ? checkPrice(this.#state, instrument, terms.price) : 0n;
       const multiplier = BigInt(instrument.multiplier);
       this.#checkNight(instrument, isSell, price);
-      checkPause(this.#state, { instrument, isSell, price });
+      checkPause(this.#state, { instrument, isSell, orderType: "limit", price });
       this.#checkMargin(instrument, isSell, quantity);
       const { id } = addOrder(this.#state, {
         book: "futures",
@@ -128,7 +128,7 @@ export class FuturesDesk {
       if (wanted <= filled) throw refused(`${filled} of order "${orderId}" are filled already`);
       const limit = order.price === 0n ? 0n : checkPrice(this.#state, instrument, price);
       this.#checkNight(instrument, isSell, limit);
-      checkPause(this.#state, { instrument, isSell, price: limit });
+      checkPause(this.#state, { instrument, isSell, orderType: "limit", price: limit });
       this.#checkMargin(instrument, isSell, wanted - filled, order);
       const original = { quantity: order.quantity, price: order.price };
       Object.assign(order, { quantity: wanted, price: limit });

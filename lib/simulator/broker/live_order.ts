@@ -17,7 +17,7 @@ import { type Book, type BookDay, localTime } from "./sessions.ts";
 
 /**
  * How a fill came about: the order took a level of the book; a trade at its limit passed the volume ahead of it; the
- * market traded beyond its limit; an auction matched it; or the odd-lot market took it.
+ * market traded beyond its limit; an auction matched it; or a participant of the odd-lot market took it.
  */
 export type FillRule = "book" | "queue" | "through" | "opening-auction" | "closing-auction" | "odd-lot";
 

@@ -9,6 +9,8 @@
  * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes: auction orders before the open, and
  * after the close every order that is still open.
  *
+ * Odd lots of Hong Kong have a market of their own, which `odd_lots.ts` describes.
+ *
  * A fill never exceeds what the market trades: a level of the book is taken once, and of each trade the account's
  * orders get a quarter, but at least one lot. Both are less than a real queue would give, so a program that works
  * here meets partial fills.
@@ -20,6 +22,7 @@ import type { SimulatedMarket } from "../market/mod.ts";
 import type { AuctionName, Auctions } from "./auctions.ts";
 import { type FillRule, leftOf, type LiveOrder, NEXT_FILL_MS } from "./live_order.ts";
 import { least } from "./money.ts";
+import type { OddLots } from "./odd_lots.ts";
 import type { Quotation } from "./quotation.ts";
 import type { Book } from "./sessions.ts";
 import type { Range, Tape } from "./tape.ts";
@@ -45,6 +48,7 @@ export class Matching {
   readonly #tapeOf: (order: LiveOrder) => Tape;
   readonly #auctions: Auctions;
   readonly #quotation: Quotation;
+  readonly #oddLots: OddLots;
   /** Volume of book levels and trades that the account's orders have taken, by book. */
   readonly #taken = new Map<Book, Map<string, bigint>>();
 
@@ -53,11 +57,13 @@ export class Matching {
       market: SimulatedMarket;
       auctions: Auctions;
       quotation: Quotation;
+      oddLots: OddLots;
       tapeOf: (order: LiveOrder) => Tape;
     },
   ) {
     const { market, auctions, quotation } = state;
     this.#market = market;
+    this.#oddLots = state.oddLots;
     this.#tapeOf = (order) => state.tapeOf(order);
     this.#quotation = quotation;
     this.#auctions = auctions;
@@ -88,7 +94,9 @@ export class Matching {
     const tape = this.#tapeOf(order);
     const last = order.extended ? day.clearingAt : day.closeAt;
     const horizon = Math.min(until, order.book === "futures" ? until : last);
-    if (horizon < order.readyAt || !this.#isSent(order, horizon)) return undefined;
+    if (horizon < order.readyAt) return undefined;
+    if (order.orderType === "odd-lot") return this.#nextVisit(order, horizon);
+    if (!this.#isSent(order, horizon)) return undefined;
     const { readyAt } = order;
     if (horizon < readyAt) return undefined;
     if (order.ahead === undefined && order.scannedUntil <= readyAt && tape.isOpen(symbol, readyAt)) {
@@ -101,6 +109,14 @@ export class Matching {
       order.ahead === undefined || reaches(order, order.isSell ? range.high : range.low);
     const at = tape.find(symbol, after, horizon, holds);
     order.scannedUntil = at ?? horizon;
+    return at;
+  }
+
+  #nextVisit(order: LiveOrder, until: number): number | undefined {
+    const { instrument: { symbol }, day, isSell, readyAt, scannedUntil } = order;
+    const after = Math.max(readyAt, scannedUntil);
+    const at = this.#oddLots.next(symbol, { day, isSell, limit: limitOf(order), after, until });
+    order.scannedUntil = at ?? until;
     return at;
   }
 
@@ -127,7 +143,11 @@ export class Matching {
   match(order: LiveOrder, at: number): Match | undefined {
     delete order.next;
     order.scannedUntil = at;
-    const { book, day } = order;
+    const { book, day, isSell, orderType, instrument: { symbol } } = order;
+    if (orderType === "odd-lot") {
+      const price = this.#oddLots.price(symbol, { day, isSell, at });
+      return price === undefined ? undefined : { price, quantity: leftOf(order), rule: "odd-lot" };
+    }
     if (book === "hk" && at < day.openAt) return this.#matchInAuction(order, "opening");
     if (book === "hk" && at > day.closeAt) return this.#matchInAuction(order, "closing");
     return order.ahead === undefined ? this.#take(order, at) : this.#wait(order, at, order.ahead);
@@ -147,8 +167,9 @@ export class Matching {
 
   /** Returns why the exchange rejects an order that reaches it in continuous trading, or `undefined`. */
   refusal(order: LiveOrder, at: number): string | undefined {
-    const { ahead, fills, price, isSell, day, placedAt, instrument: { symbol } } = order;
-    if (ahead !== undefined || fills.length > 0 || price === 0n) return undefined;
+    const { ahead, fills, price, isSell, day, placedAt, orderType, instrument: { symbol } } = order;
+    // Odd lots have no volatility control, and the broker has checked their price.
+    if (ahead !== undefined || fills.length > 0 || price === 0n || orderType === "odd-lot") return undefined;
     const pause = this.#tapeOf(order).pause(symbol, at);
     if (pause?.kind === "cooling-off" && pause.band !== undefined) {
       if (isSell ? price < pause.band.low : price > pause.band.high) return "outside the cooling-off limits";
@@ -207,7 +228,6 @@ export class Matching {
       return undefined;
     }
     const { price, key, free } = best;
-    if (order.orderType === "odd-lot") return { price, quantity: whole, rule: "odd-lot" };
     const part = order.slices[0] ?? whole;
     const quantity = least(part, free);
     this.#keep(book, key, quantity);
@@ -218,8 +238,8 @@ export class Matching {
 
   /** Returns the volume ahead of an order that found nothing to take. */
   #queueOf(order: LiveOrder, at: number): bigint {
-    const { instrument: { symbol }, isSell, orderType } = order;
-    if (order.price === 0n || orderType === "odd-lot") return 0n;
+    const { instrument: { symbol }, isSell } = order;
+    if (order.price === 0n) return 0n;
     return this.#tapeOf(order).queue(symbol, at, limitOf(order), !isSell);
   }
 
@@ -235,7 +255,6 @@ export class Matching {
     let tradedAt = at;
     for (const print of tape.prints(symbol, at)) {
       if (!reaches(order, print.price)) continue;
-      if (order.orderType === "odd-lot") return { price: limit, quantity: left, rule: "odd-lot" };
       isThrough ||= print.price !== limit;
       const served = print.price === limit ? least(waiting, print.volume) : 0n;
       waiting = print.price === limit ? waiting - served : 0n;

@@ -79,7 +79,7 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const price = checkedPrice(state, instrument, terms);
   checkAuction(state, { book: market, day, instrument, price });
   checkSpecial(state, { book: market, day, instrument, isSell, orderType, price });
-  checkPause(state, { instrument, isSell, price });
+  checkPause(state, { instrument, isSell, orderType, price });
   checkQuotation(state, { book: market, day, instrument, isSell, orderType, price });
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
@@ -251,7 +251,7 @@ export function amendOrder(
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
   const price = checkedPrice(state, instrument, { orderType, price: terms.price });
   checkAuction(state, { ...order, price });
-  checkPause(state, { instrument, isSell, price });
+  checkPause(state, { instrument, isSell, orderType, price });
   checkQuotation(state, { ...order, price });
   const filled = filledOf(order);
   if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);

@@ -103,11 +103,11 @@ export class Quotation {
 
   /** Returns whether an order is so far behind a price of the market that the exchange does not accept it. */
   isFar(
-    { book, instrument: { symbol }, isSell, orderType, price }: Quoted,
+    { book, instrument: { symbol }, isSell, price }: Quoted,
     date: string,
     market: bigint,
   ): boolean {
-    if (book !== "hk" || price === 0n || orderType === "odd-lot") return false;
+    if (book !== "hk" || price === 0n) return false;
     if (isSell ? price <= market : price >= market) return false;
     const percent = date >= PERCENT_FROM ? market * PERCENT_BEHIND / 100n : 0n;
     const byPercent = isSell ? market + percent : market - percent;

@@ -21,6 +21,7 @@ import {
   updateOf,
 } from "./live_order.ts";
 import { Matching } from "./matching.ts";
+import { OddLots } from "./odd_lots.ts";
 import { amountOf, meanPrice, writePrice } from "./money.ts";
 import type { Entitlement, Holding } from "./past.ts";
 import { Quotation } from "./quotation.ts";
@@ -84,6 +85,7 @@ export class State {
   readonly #extendedTape: Tape;
   readonly auctions: Auctions;
   readonly quotation: Quotation;
+  readonly oddLots: OddLots;
   readonly matching: Matching;
   readonly tariff: Tariff;
   readonly describe: Describe;
@@ -110,6 +112,7 @@ export class State {
     this.#extendedTape = new Tape(init.market, { extended: true });
     this.auctions = new Auctions(init.seed, init.market);
     this.quotation = new Quotation(init.market, this.tape);
+    this.oddLots = new OddLots(init.seed, init.market);
     this.matching = new Matching(this);
     this.tariff = init.tariff;
     this.describe = init.describe;

@@ -1,0 +1,104 @@
+import { assert, assertEquals } from "@std/assert";
+import { add, multiply } from "../../lib/decimal.ts";
+import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
+import { scriptPlan } from "../../lib/simulator/script.ts";
+import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import { hk, market, open, refused } from "./desk.ts";
+
+const DATE = "2025-08-18";
+const MORNING = hk(DATE, "09:45:00");
+const SYMBOL = "00700.HK";
+const odd = { market: "hk", symbol: SYMBOL, orderType: "odd-lot", quantity: "37" };
+/** A limit as far away from the last price as a factor says, on the grid. */
+const limitAt = (factor: number, at = MORNING) =>
+  (Math.round(Number(market.lastPrice(SYMBOL, at)) * factor * 2) / 2).toFixed(2);
+
+Deno.test("an odd lot is taken whole by a participant, at a discount of a sale and a premium of a purchase", () => {
+  for (const [side, factor] of [["buy", 1.05], ["sell", 0.95]] as const) {
+    const desk = open(MORNING);
+    // Shares to sell: the purchase of a board lot.
+    desk.place({ ...odd, orderType: "enhanced-limit", quantity: "100", side: "buy", price: limitAt(1.002) });
+    desk.to(MORNING + 10_000);
+    const id = desk.place({ ...odd, side, price: limitAt(factor) });
+    assertEquals(desk.broker.matches().queues, [], "the odd-lot market has no priority");
+    desk.to(hk(DATE, "11:59:00"));
+    const [fill, ...others] = desk.fillsOf(id);
+    assertEquals([fill?.quantity, fill?.rule, others.length], ["37", "odd-lot", 0]);
+    const last = Number(market.lastPrice(SYMBOL, Date.parse(fill!.at)));
+    const distance = (Number(fill!.price) - last) / last * (side === "buy" ? 1 : -1);
+    assert(distance >= 0.002 && distance <= 0.022, `${side} at ${fill!.price}, ${last} on the other board`);
+    assertEquals(Number(fill!.price) * 2 % 1, 0, "on the grid");
+  }
+});
+
+Deno.test("an odd lot waits minutes, also while board lots trade at its limit, and expires if nobody takes it", () => {
+  let waited = 0;
+  for (let minute = 0; minute < 30; minute++) {
+    const at = MORNING + minute * 60_000;
+    const desk = open(at);
+    const id = desk.place({ ...odd, side: "buy", price: limitAt(1.05, at) });
+    const same = desk.place({ ...odd, side: "buy", price: limitAt(1.05, at) });
+    desk.to(at + 3_600_000);
+    const [fill] = desk.fillsOf(id);
+    assertEquals(fill?.at, desk.fillsOf(same)[0]?.at);
+    if (Date.parse(fill!.at) > at + 60_000) waited++;
+  }
+  assert(waited > 15, `${waited} of 30 orders waited`);
+  const desk = open(MORNING);
+  const atMarket = desk.place({ ...odd, side: "buy", price: market.lastPrice(SYMBOL, MORNING) });
+  const low = market.dayBar(SYMBOL, DATE)!.low;
+  assert(Number(low) < Number(market.lastPrice(SYMBOL, MORNING)));
+  const id = desk.place({ ...odd, side: "buy", price: low });
+  desk.to(hk(DATE, "16:10:00"));
+  assertEquals(desk.order("hk", id)?.status, "cancelled");
+  for (const { at, price } of desk.fillsOf(atMarket)) {
+    assert(Number(price) > Number(market.lastPrice(SYMBOL, Date.parse(at))));
+  }
+});
+
+Deno.test("the odd-lot market takes less than a lot, trades in continuous trading only, and knows no volatility control", () => {
+  const desk = open(MORNING);
+  refused(() => desk.place({ ...odd, side: "buy", quantity: "100", price: limitAt(1) }));
+  refused(() => desk.place({ ...odd, side: "buy", quantity: "137", orderType: "limit", price: limitAt(1) }));
+  const night = open(hk(DATE, "12:05:00"));
+  const id = night.place({ ...odd, side: "buy", price: limitAt(1.05, night.now()) });
+  night.to(hk(DATE, "13:00:00") - 1_000);
+  assertEquals(night.fillsOf(id), []);
+  night.to(hk(DATE, "14:00:00"));
+  assertEquals(night.fillsOf(id).length, 1);
+
+  const plan = scriptPlan([{ what: "price", symbol: SYMBOL, at: `${DATE} 10:30`, to: "500" }]);
+  const jump = new SimulatedMarket({ seed: 1, plan });
+  const paused = open(hk(DATE, "10:31:00"), { market: jump });
+  const { pauses } = (paused.place({ ...odd, side: "buy", price: "700.00" }), paused.broker.matches());
+  assertEquals(pauses.map(({ kind }) => kind), ["cooling-off"]);
+  refused(() =>
+    paused.place({ ...odd, orderType: "enhanced-limit", quantity: "100", side: "buy", price: "700.00" })
+  );
+});
+
+Deno.test("a sold odd lot is in cash, holdings and journal to the cent, and however often the broker is queried", () => {
+  const run = (step: number) => {
+    const desk = open(MORNING);
+    desk.place({ ...odd, side: "buy", price: limitAt(1.04) });
+    for (let at = MORNING + step; at < hk(DATE, "11:00:00"); at += step) desk.to(at);
+    desk.to(hk(DATE, "11:00:00"));
+    desk.place({ ...odd, side: "sell", quantity: "36", price: limitAt(0.94) });
+    for (let at = desk.now() + step; at < hk(DATE, "15:59:00"); at += step) desk.to(at);
+    desk.to(hk(DATE, "15:59:00"));
+    return desk;
+  };
+  const desk = run(47_000);
+  const { fills } = desk.broker.matches();
+  assertEquals(fills.map(({ quantity, rule }) => [quantity, rule]), [["37", "odd-lot"], ["36", "odd-lot"]]);
+  assertEquals(fills, run(36_000_000).broker.matches().fills);
+  desk.to(hk(DATE, "19:00:01"));
+  const cleared = desk.cleared("hk", DATE);
+  const amounts = (rows: readonly JournalEntry[]) =>
+    rows.reduce((sum, { amount }) => add(sum, amount), "0.00");
+  const expected = cleared.reduce((sum, { side, fillPrice, filledQuantity, fees }) => {
+    const gross = multiply(fillPrice, filledQuantity);
+    return add(sum, side === "sell" ? gross : `-${gross}`, `-${fees!.total!}`);
+  }, "0.00");
+  assertEquals(Number(amounts(desk.journal("hk", DATE))), Number(expected));
+});
