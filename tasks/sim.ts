@@ -48,6 +48,7 @@ interface Flags {
   boundDevices: string[] | undefined;
   script: string | undefined;
   answers: string | undefined;
+  shorts: boolean;
   info: string | undefined;
   json: boolean;
 }
@@ -57,7 +58,11 @@ function readFlags(args: string[]): Flags | "help" | "schema" {
   const unknown = (argument: string) => {
     throw new FlagError(`"${argument}" is not a flag`);
   };
-  const given = parseArgs(args, { string: flagNames, boolean: ["help", "json", "script-schema"], unknown });
+  const given = parseArgs(args, {
+    string: flagNames,
+    boolean: ["help", "json", "script-schema", "shorts"],
+    unknown,
+  });
   if (given.help === true) return "help";
   if (given["script-schema"] === true) return "schema";
   const text = (name: string): string | undefined => {
@@ -103,6 +108,7 @@ function readFlags(args: string[]): Flags | "help" | "schema" {
     boundDevices: list("bound-devices"),
     script: text("script"),
     answers: text("answers"),
+    shorts: given.shorts === true,
     info: text("info"),
     json: given.json === true,
   };
@@ -160,6 +166,7 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
     seed,
     days,
     fillsPerDay,
+    shorts: flags.shorts,
     clock: new ShiftedClock(flags.clock),
     ...(flags.script === undefined ? {} : { script: readScriptFile(flags.script) }),
     ...flags.answers !== undefined && { answers: await readAnswers(flags.answers) },

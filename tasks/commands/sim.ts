@@ -45,6 +45,7 @@ const flags = {
     value: "FILE",
     text: 'answer in the shapes that a report of "hsgate probe" contains',
   },
+  shorts: { type: "boolean", text: "let the account sell stocks of Hong Kong and the United States short" },
   "script-schema": { type: "boolean", text: "print the JSON Schema of scripts, and exit" },
   info: {
     type: "string",
@@ -54,7 +55,7 @@ const flags = {
 } as const satisfies Flags;
 
 /** Names of the flags with a value. */
-export const flagNames = Object.keys(flags).filter((name) => name !== "script-schema");
+export const flagNames = Object.keys(flags).filter((name) => name !== "script-schema" && name !== "shorts");
 
 /** Starts the simulator. */
 export const sim = command({

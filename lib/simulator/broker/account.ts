@@ -1,7 +1,7 @@
 /**
  * Computes funds, holdings, and how much can be bought and sold.
  *
- * The account is a cash account: no credit, no short sales. Both mainland markets share one cash balance in renminbi. So
+ * The account is a cash account without credit. Short sales are possible only if the simulator allows them. Both mainland markets share one cash balance in renminbi. So
  * the funds of each mainland market show the whole balance, and the market value of the holdings in both markets.
  *
  * @module
@@ -13,9 +13,11 @@ import type { Funds, Holding } from "../../operations/account.ts";
 import type { BrokerName, Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkPrice, findInstrument, invalid } from "./checks.ts";
-import { amountOf, divideHalfUp, writeCents, writePrice } from "./money.ts";
+import { amountOf, divideHalfUp, least, writeCents, writePrice } from "./money.ts";
 import { type AccountCurrency, bookRules, markets } from "./sessions.ts";
 import { unsettledProceeds } from "./settlement.ts";
+import { marginOf, shortTerms } from "./short_terms.ts";
+import { closable, isShortable, lendable, shortOf } from "./shorts.ts";
 import type { State } from "./state.ts";
 
 type Names = Extract<BrokerName, `account.${string}`>;
@@ -32,6 +34,7 @@ export function accountHandlers(state: State): Handlers<Names> {
       [...state.holdings[market].keys()].map((symbol) => holdingOf(state, market, symbol)),
     "account.maxBuy": ({ market, symbol, price }) => {
       const instrument = findInstrument(state, market, symbol);
+      if (shortOf(state, market, symbol) > 0n) return { quantity: String(closable(state, market, symbol)) };
       return { quantity: String(mostToBuy(state, instrument, pricedAt(state, instrument, price))) };
     },
     "account.maxSell": ({ market, symbol }) => {
@@ -40,11 +43,13 @@ export function accountHandlers(state: State): Handlers<Names> {
     },
     "account.buyingPower": ({ market, symbol, price }) => {
       const instrument = findInstrument(state, market, symbol);
-      const buy = String(mostToBuy(state, instrument, pricedAt(state, instrument, price)));
+      const at = pricedAt(state, instrument, price);
+      const buy = String(mostToBuy(state, instrument, at));
+      const shorts = shortFigures(state, instrument, at);
       const held = state.holdings[market].get(symbol)?.quantity ?? 0n;
       const cash = writeCents(state.available(bookRules[market].currency));
       return {
-        position: held > 0n ? "long" : "no-position",
+        position: held > 0n ? "long" : held < 0n ? "short" : "no-position",
         positionQuantity: String(held),
         maxLongOpen: buy,
         maxLongClose: String(state.sellable(market, symbol)),
@@ -54,11 +59,7 @@ export function accountHandlers(state: State): Handlers<Names> {
         cashAvailable: cash,
         marginAvailable: ZERO,
         cashAndMarginAvailable: cash,
-        maxShortOpen: "0",
-        maxShortClose: "0",
-        maxShortCloseByCash: "0",
-        shortPool: "0",
-        shortBuyingPower: ZERO,
+        ...shorts,
         contractSize: instrument.multiplier,
         unifiedBuyingPower: "0",
         creditLimit: ZERO,
@@ -68,16 +69,17 @@ export function accountHandlers(state: State): Handlers<Names> {
     "account.marginTerms": ({ symbol }) => {
       const market = listing(symbol)?.market ?? state.market.instrument(symbol)?.market;
       if (market === undefined) throw invalid(`unknown stock code "${symbol}"`);
-      findInstrument(state, market, symbol);
+      const instrument = findInstrument(state, market, symbol);
+      const shortAllowed = isShortable(state, instrument);
       return {
         marginAllowed: false,
         initialMarginRatio: "1",
         maintenanceMarginRatio: "1",
-        shortAllowed: false,
-        shortInitialMarginRatio: "1",
-        shortMaintenanceMarginRatio: "1",
-        shortInterestRate: "0",
-        shortAvailableQuantity: "0",
+        shortAllowed,
+        shortInitialMarginRatio: shortAllowed ? shortTerms.initialMarginRatio : "1",
+        shortMaintenanceMarginRatio: shortAllowed ? shortTerms.maintenanceMarginRatio : "1",
+        shortInterestRate: shortAllowed ? shortTerms.interestRate : "0",
+        shortAvailableQuantity: shortAllowed ? String(lendable(state, instrument)) : "0",
         rates: [],
       };
     },
@@ -85,10 +87,29 @@ export function accountHandlers(state: State): Handlers<Names> {
       supported: market === "us" && findInstrument(state, market, symbol).kind !== "option",
     }),
     "account.shortSale": ({ market, symbol }) => {
-      findInstrument(state, market, symbol);
-      return { supported: false, interestRate: "0" };
+      const supported = isShortable(state, findInstrument(state, market, symbol));
+      return { supported, interestRate: supported ? shortTerms.interestRate : "0" };
     },
     "account.exchangeRates": ({ rateType }) => ratesAt(state, rateType === "spot"),
+  };
+}
+
+/** Returns how much can be sold short and bought back. */
+function shortFigures(state: State, instrument: Instrument, price: bigint) {
+  const { market, symbol, lotSize } = instrument;
+  const isAllowed = isShortable(state, instrument);
+  const available = state.available(bookRules[market].currency);
+  const power = isAllowed && available > 0n ? available * HUNDRED / marginOf(HUNDRED) : 0n;
+  const perLot = amountOf(price, BigInt(lotSize), 1n);
+  const byMargin = perLot > 0n ? power / perLot * BigInt(lotSize) : 0n;
+  const pool = isAllowed ? lendable(state, instrument) : 0n;
+  const close = String(closable(state, market, symbol));
+  return {
+    maxShortOpen: String(least(byMargin, pool)),
+    maxShortClose: close,
+    maxShortCloseByCash: close,
+    shortPool: String(pool),
+    shortBuyingPower: writeCents(power),
   };
 }
 
@@ -170,8 +191,12 @@ function fundsOf(state: State, currency: AccountCurrency): Funds {
 function holdingOf(state: State, market: Market, symbol: string): Holding {
   const held = state.holdings[market].get(symbol) ?? { quantity: 0n, costCents: 0n };
   const { name, multiplier } = state.describe(symbol);
-  const units = held.quantity * multiplier;
-  const cost = units === 0n ? 0n : divideHalfUp(held.costCents * HUNDRED, units) * CENT_IN_PRICE / HUNDRED;
+  const magnitude = (value: bigint) => value < 0n ? -value : value;
+  const units = magnitude(held.quantity) * multiplier;
+  // A short position has a negative quantity and a negative cost.
+  const cost = units === 0n
+    ? 0n
+    : divideHalfUp(magnitude(held.costCents) * HUNDRED, units) * CENT_IN_PRICE / HUNDRED;
   const value = valueOf(state, market, symbol);
   const profit = value - held.costCents;
   const costPrice = writePrice(cost);
@@ -191,7 +216,7 @@ function holdingOf(state: State, market: Market, symbol: string): Holding {
     marketValue: writeCents(value),
     ...(held.costCents === 0n
       ? {}
-      : { incomeRatio: writeCents(divideHalfUp(profit * 10_000n, held.costCents)) }),
+      : { incomeRatio: writeCents(divideHalfUp(profit * 10_000n, magnitude(held.costCents))) }),
   };
 }
 

@@ -101,11 +101,10 @@ export class Auctions {
 
   /** Returns the prices that an auction accepts in a phase; `undefined` outside the auctions. */
   limits(symbol: string, day: BookDay, phase: Phase): AuctionLimits | undefined {
-    if (phase === "opening") {
-      return around(readPrice(this.#market.previousClose(symbol, day.openAt - SECOND_MS)), 15n);
-    }
-    if (phase === "closing") return around(this.#reference(symbol, day), 5n);
-    if (phase !== "opening-locked" && phase !== "closing-locked") return undefined;
+    const reference = this.reference(symbol, day, phase);
+    if (reference === undefined) return undefined;
+    if (phase === "opening") return around(reference, 15n);
+    if (phase === "closing") return around(reference, 5n);
     const { price } = this.match(symbol, day, phase === "opening-locked" ? "opening" : "closing");
     const step = readPrice(this.#market.tickSize(symbol, day.date, writePrice(price)));
     const next = this.#stream(symbol, day.date, `book:${phase}`);
@@ -113,8 +112,16 @@ export class Auctions {
     return { low: price - steps() * step, high: price + steps() * step };
   }
 
+  /** Returns the reference price of the auction in a phase; `undefined` outside the auctions. */
+  reference(symbol: string, day: BookDay, phase: Phase): bigint | undefined {
+    if (phase === "opening" || phase === "opening-locked") {
+      return readPrice(this.#market.previousClose(symbol, day.openAt - SECOND_MS));
+    }
+    return phase === "closing" || phase === "closing-locked" ? this.#median(symbol, day) : undefined;
+  }
+
   /** Returns the reference price of the closing auction: the median of five prices of the last minute. */
-  #reference(symbol: string, { closeAt }: BookDay): bigint {
+  #median(symbol: string, { closeAt }: BookDay): bigint {
     const prices = [60, 45, 30, 15, 0].map((seconds) =>
       readPrice(this.#market.lastPrice(symbol, closeAt - seconds * SECOND_MS))
     );

@@ -69,6 +69,8 @@ export interface BrokerOptions {
   tariff?: Tariff;
   /** Maximum number of lots (shares in the US, contracts) per order; a larger order is split. @default see `MOST_LOTS` */
   mostLots?: Partial<Record<Book, number>>;
+  /** Whether the account may sell stocks of Hong Kong and the United States short. @default false */
+  shorts?: boolean;
 }
 
 /** Maximum number of lots of a single order. */
@@ -102,6 +104,7 @@ export class Broker {
       market: this.market,
       tariff,
       mostLots: { ...MOST_LOTS, ...options.mostLots },
+      shorts: options.shorts ?? false,
       startAt,
       ...past,
     });

@@ -12,6 +12,7 @@ import { factsOf, filledCentsOf, filledOf, type LiveOrder } from "./live_order.t
 import { amountOf, meanPrice, readCents, readPrice } from "./money.ts";
 import { fillRow, journalRow, orderRow } from "./rows.ts";
 import { bookRules, localTime } from "./sessions.ts";
+import { chargeInterest } from "./shorts.ts";
 import type { State } from "./state.ts";
 
 interface ClearedRow {
@@ -32,7 +33,9 @@ export function clearMarket(state: State, market: Market): void {
     const currency = bookRules[market].currency;
     state.cash[currency] -= total;
     const holding = state.holdings[market].get(order.instrument.symbol);
-    if (!order.isSell && holding !== undefined) holding.costCents += total;
+    // The fees of a trade that opens a position are part of its cost.
+    const isOpening = order.isSell === (order.isShort ?? false);
+    if (isOpening && holding !== undefined) holding.costCents += total;
     rows.push(...market === "hk" ? [mergedRow(order, fees)] : singleRows(order, fees));
   }
   // A stable sort keeps fills of the same second in the order in which they were made.
@@ -40,7 +43,12 @@ export function clearMarket(state: State, market: Market): void {
   state.histories[market].append(day.date, {
     orders: orders.map((order) => orderRow(factsOf(order))),
     fills: rows.map(({ fill }) => fill),
-    journal: [...today.lines, ...expireOptions(state, market), ...rows.map(({ line }) => line)],
+    journal: [
+      ...today.lines,
+      ...expireOptions(state, market),
+      ...chargeInterest(state, market),
+      ...rows.map(({ line }) => line),
+    ],
   });
   for (const { id } of orders) state.byId.delete(id);
 }

@@ -22,6 +22,7 @@ import { checkPrice, checkQuantity, findInstrument, invalid, refused } from "./c
 import { readPrice, writePrice } from "./money.ts";
 import { addRejected, type OrderTerms, placeOrder, tradesExtended } from "./orders.ts";
 import { DAY_MS, localTime } from "./sessions.ts";
+import { directionOf, isSale } from "./shorts.ts";
 import type { State } from "./state.ts";
 import type { Range } from "./tape.ts";
 
@@ -191,10 +192,7 @@ export class ConditionalDesk {
   }
 
   #check(instrument: Instrument, terms: ConditionalTerms, side: Side, orderType: OrderType): void {
-    if (side === "short-open" || side === "short-close") {
-      throw refused(`short selling of "${instrument.symbol}" is not enabled`);
-    }
-    const isSell = side === "sell";
+    const { isSell } = directionOf(this.#state, instrument, side);
     checkQuantity(terms.quantity, instrument, { isSell, orderType });
     if (terms.price !== undefined && /[1-9]/.test(terms.price)) {
       checkPrice(this.#state, instrument, terms.price);
@@ -306,7 +304,7 @@ function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHou
 function holdsIn(order: Conditional, { high, low }: Range): boolean {
   const { orderType, side, terms: { triggerValue = "0", trailBy } } = order;
   const value = readPrice(triggerValue);
-  const isSell = side === "sell";
+  const isSell = isSale(side);
   if (!orderType.startsWith("trailing-stop")) {
     const waitsForRise = orderType.startsWith("take-profit") === isSell;
     return waitsForRise ? high >= value : low <= value;

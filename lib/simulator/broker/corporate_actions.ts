@@ -51,7 +51,8 @@ export function goEx(
     const held = holdings.get(symbol);
     if (held === undefined) continue;
     const cents = amountOf(readPrice(cash), held.quantity, 1n);
-    if (cents > 0n) entitlements.push({ symbol, payDate, cents });
+    // The holder of a short position pays the dividend.
+    if (cents !== 0n) entitlements.push({ symbol, payDate, cents });
     if (newShares === oldShares) continue;
     held.quantity = held.quantity * BigInt(newShares) / BigInt(oldShares);
     if (held.quantity === 0n) holdings.delete(symbol);

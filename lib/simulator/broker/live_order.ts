@@ -6,6 +6,7 @@
 import type { FuturesOrderOption, FuturesOrderType, FuturesValidity } from "../../dictionaries/futures.ts";
 import type { OrderStatus } from "../../dictionaries/order_status.ts";
 import type { OrderType } from "../../dictionaries/order_type.ts";
+import type { Side } from "../../dictionaries/side.ts";
 import type { OrderUpdate } from "../../operations/pushes.ts";
 import type { Order } from "../../operations/orders.ts";
 import type { ExtendedSession } from "../../calendars/mod.ts";
@@ -48,6 +49,8 @@ export interface LiveOrder {
   instrument: Instrument;
   multiplier: bigint;
   isSell: boolean;
+  /** Whether the order opens or closes a short position. */
+  isShort?: boolean;
   /** Type of the order; futures orders have their type in {@linkcode LiveOrder.futures}. */
   orderType: OrderType;
   /** Limit price. Zero means any price; for a purchase, any price up to `frozenPrice`. */
@@ -147,6 +150,11 @@ export function makeReady(order: LiveOrder, at: number, seed: number): void {
   delete order.furthest;
 }
 
+/** Returns the side of an order. */
+function sideOf({ isSell, isShort = false }: LiveOrder): Side {
+  return isShort ? (isSell ? "short-open" : "short-close") : isSell ? "sell" : "buy";
+}
+
 /** Returns the values for a row in the lists. */
 export function factsOf(order: LiveOrder): OrderFacts {
   const { book, day, placedAt, fills } = order;
@@ -158,7 +166,7 @@ export function factsOf(order: LiveOrder): OrderFacts {
     // Futures have their own kind of rows, without the market.
     market: book === "futures" ? "hk" : book,
     orderId: order.id,
-    side: order.isSell ? "sell" : "buy",
+    side: sideOf(order),
     orderType: order.orderType,
     price: order.price,
     quantity: order.quantity,
@@ -193,7 +201,7 @@ export function updateOf(order: LiveOrder, at: number, { fill, original }: Updat
     name: order.instrument.name,
     ...(order.book === "futures" ? {} : { market: order.book }),
     orderId: order.id,
-    side: order.isSell ? "sell" : "buy",
+    side: sideOf(order),
     status: order.status,
     price: writePrice(order.price),
     quantity: String(order.quantity),

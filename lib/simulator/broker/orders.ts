@@ -38,6 +38,7 @@ import { changeHolding } from "./make_past.ts";
 import type { Match } from "./matching.ts";
 import { amountOf, least } from "./money.ts";
 import { type Book, bookRules } from "./sessions.ts";
+import { changeShort, checkKind, checkShort, directionOf, isSale } from "./shorts.ts";
 import type { State } from "./state.ts";
 
 /** Terms of a new order. */
@@ -63,17 +64,15 @@ const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
  */
 export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const { market, symbol, side, orderType } = terms;
-  if (side === "short-open" || side === "short-close") {
-    throw refused(`short selling of "${symbol}" is not enabled`);
-  }
   const instrument = findInstrument(state, market, symbol);
+  const { isSell, isShort } = directionOf(state, instrument, side);
   const { day } = state.today[market];
   // Without a limit, an order trades in the regular hours only.
   const extended = terms.extended === true && tradesExtended(instrument) &&
     !unpricedTypes.includes(orderType);
   checkHours(state, day, { market, orderType, extended });
   checkHalt(state, symbol);
-  const isSell = side === "sell";
+  checkKind(state, market, symbol, isShort);
   const sellable = state.sellable(market, symbol);
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
   const price = checkedPrice(state, instrument, terms);
@@ -83,8 +82,12 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   checkQuotation(state, { book: market, day, instrument, isSell, orderType, price });
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
-  const cost = isSell ? 0n : state.costOf(draft, frozenPrice, quantity);
-  checkMeans(state, draft, { isSell, quantity, cost, sellable });
+  if (isShort) {
+    checkShort(state, { ...draft, isSell, orderType, price, frozenPrice, quantity });
+  } else {
+    const cost = isSell ? 0n : state.costOf(draft, frozenPrice, quantity);
+    checkMeans(state, draft, { isSell, quantity, cost, sellable });
+  }
 
   const most = BigInt(state.mostLots[market] * instrument.lotSize);
   const placed: LiveOrder[] = [];
@@ -92,6 +95,7 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
     placed.push(addOrder(state, {
       ...draft,
       isSell,
+      ...isShort && { isShort },
       orderType,
       price,
       frozenPrice,
@@ -183,7 +187,7 @@ export function addRejected(state: State, terms: OrderTerms, reason: Refusal): L
     instrument,
     multiplier: BigInt(instrument.multiplier),
     day: state.today[terms.market].day,
-    isSell: terms.side === "sell",
+    isSell: isSale(terms.side),
     orderType: terms.orderType,
     price: 0n,
     frozenPrice: 0n,
@@ -240,7 +244,7 @@ export function amendOrder(
   order: LiveOrder,
   terms: { quantity: Decimal; price: Decimal },
 ): void {
-  const { book, instrument, isSell, orderType } = order;
+  const { book, instrument, isSell, isShort = false, orderType } = order;
   if (book === "shanghai" || book === "shenzhen") throw refused("orders of Stock Connect cannot be amended");
   if (book === "futures") throw invalid(`"${order.id}" is a futures order`);
   if (orderType === "special-limit") throw refused("special limit orders cannot be amended");
@@ -258,10 +262,14 @@ export function amendOrder(
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const most = BigInt(state.mostLots[book] * instrument.lotSize);
   const own = least(quantity, most);
-  const cost = isSell
-    ? 0n
-    : state.costOf(order, frozenPrice, own - filled) + state.costOf(order, frozenPrice, quantity - own);
-  checkMeans(state, order, { isSell, quantity: quantity - filled, cost, sellable, except: order });
+  if (isShort) {
+    checkShort(state, { ...order, price, frozenPrice, quantity: quantity - filled }, order);
+  } else {
+    const cost = isSell
+      ? 0n
+      : state.costOf(order, frozenPrice, own - filled) + state.costOf(order, frozenPrice, quantity - own);
+    checkMeans(state, order, { isSell, quantity: quantity - filled, cost, sellable, except: order });
+  }
 
   const original = { quantity: order.quantity, price: order.price };
   Object.assign(order, { quantity: own, price, frozenPrice });
@@ -275,6 +283,7 @@ export function amendOrder(
       multiplier,
       day,
       isSell,
+      ...isShort && { isShort },
       orderType,
       price,
       frozenPrice,
@@ -318,11 +327,12 @@ export function fillOrder(state: State, order: LiveOrder, { price, quantity, ...
 
 /** Records a fill of a market's order: changes holdings and cash. Clearing charges the fees later. */
 export function settleFill(state: State, order: LiveOrder, { price, quantity }: LiveFill): void {
-  const { book, isSell, instrument: { symbol }, multiplier } = order;
+  const { book, isSell, isShort = false, instrument: { symbol }, multiplier } = order;
   if (book === "futures") return;
   const amount = amountOf(price, quantity, multiplier);
   state.cash[bookRules[book].currency] += isSell ? amount : -amount;
-  changeHolding(state.holdings[book], symbol, isSell ? -quantity : quantity, amount);
+  const change = isShort ? changeShort : changeHolding;
+  change(state.holdings[book], symbol, isSell ? -quantity : quantity, amount);
 }
 
 /** Ends the orders that expire now, except those that `lasts` keeps and those that are valid for longer. */

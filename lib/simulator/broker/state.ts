@@ -33,8 +33,10 @@ import {
   books,
   dayAt,
   daysBefore,
+  markets,
   orderNumber,
 } from "./sessions.ts";
+import { marginOf, reserveOf } from "./short_terms.ts";
 import { Tape } from "./tape.ts";
 
 /** Input for the initial state. */
@@ -49,6 +51,8 @@ interface StateInit {
   entitlements: Readonly<Record<Market, Entitlement[]>>;
   /** Maximum number of lots per order. */
   mostLots: Readonly<Record<Book, number>>;
+  /** Whether the account may sell stocks short. */
+  shorts: boolean;
   startAt: number;
 }
 
@@ -95,6 +99,7 @@ export class State {
   /** Dividends that are not paid yet. */
   readonly entitlements: Readonly<Record<Market, Entitlement[]>>;
   readonly mostLots: Readonly<Record<Book, number>>;
+  readonly shorts: boolean;
   readonly today: Readonly<Record<Book, Today>>;
   readonly byId = new Map<string, LiveOrder>();
   /** Cached fees of each order for a number of fills, because every query of cash needs the fees. */
@@ -121,6 +126,7 @@ export class State {
     this.holdings = init.holdings;
     this.entitlements = init.entitlements;
     this.mostLots = init.mostLots;
+    this.shorts = init.shorts;
     this.now = init.startAt;
     const start = (book: Book): Today => {
       const day = dayAt(init.market.calendars, book, init.startAt);
@@ -230,7 +236,13 @@ export class State {
   /** Returns the cash that an order reserves: for its rest, and for fees that are not charged yet; cents. */
   heldBy(order: LiveOrder): { order: bigint; fees: bigint } {
     if (order.book === "futures") return { order: 0n, fees: 0n };
-    if (order.isSell || !isOpen(order)) return { order: 0n, fees: this.feesSoFar(order) };
+    if (order.isShort === true && order.isSell && isOpen(order)) {
+      return { order: marginOf(amountOf(order.frozenPrice, leftOf(order), 1n)), fees: this.feesSoFar(order) };
+    }
+    // A purchase that closes a short position is paid from the cash that the position reserves.
+    if (order.isSell || order.isShort === true || !isOpen(order)) {
+      return { order: 0n, fees: this.feesSoFar(order) };
+    }
     // The unfilled rest is priced like a separate order, whose fees are never lower than the rest's share of all fees.
     const left = leftOf(order);
     let cost = this.#costs.get(order);
@@ -241,7 +253,7 @@ export class State {
     return { order: cost.cents, fees: this.feesSoFar(order) };
   }
 
-  /** Returns the cash of a currency that orders and uncharged fees reserve, cents. */
+  /** Returns the cash of a currency that orders, uncharged fees and short positions reserve, cents. */
   frozen(currency: AccountCurrency, except?: LiveOrder): { byOrders: bigint; all: bigint } {
     let [byOrders, fees] = [0n, 0n];
     for (const book of books) {
@@ -256,7 +268,19 @@ export class State {
         fees += held.fees;
       }
     }
-    return { byOrders, all: byOrders + fees };
+    return { byOrders, all: byOrders + fees + this.#shortReserve(currency) };
+  }
+
+  /** Returns the cash that the short positions of a currency reserve, cents. */
+  #shortReserve(currency: AccountCurrency): bigint {
+    let sum = 0n;
+    for (const market of markets) {
+      if (!this.shorts || bookRules[market].currency !== currency) continue;
+      for (const [symbol, { quantity }] of this.holdings[market]) {
+        if (quantity < 0n) sum += reserveOf(amountOf(this.tape.price(symbol, this.now), -quantity));
+      }
+    }
+    return sum;
   }
 
   /** Returns the available cash of a currency, cents. */

@@ -26,6 +26,8 @@ export interface CoreOptions {
   calendars?: Calendars;
   /** Maximum number of lots of a single order, by market; the broker splits a larger one. @default the broker's */
   mostLots?: BrokerOptions["mostLots"];
+  /** Whether the account may sell stocks short. @default false */
+  shorts?: boolean;
   /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
   script?: ScriptSource;
   /** Shapes in which operations are answered, from a report of `hsgate probe`. @default the broker's own answers */
@@ -51,10 +53,19 @@ export interface Core {
 
 /** Creates a broker for endpoints. @throws {ScriptError} If the script is invalid. */
 export function makeCore(options: CoreOptions): Core {
-  const { seed, clock: inner, days, fillsPerDay, calendars, mostLots, script } = options;
+  const { seed, clock: inner, days, fillsPerDay, calendars, mostLots, shorts, script } = options;
   const clock = new MovableClock(inner);
   const plan = script === undefined ? undefined : scriptPlan(script, calendars);
-  const broker = new Broker({ seed, clock, days, fillsPerDay, calendars, plan, ...mostLots && { mostLots } });
+  const broker = new Broker({
+    seed,
+    clock,
+    days,
+    fillsPerDay,
+    calendars,
+    plan,
+    ...mostLots && { mostLots },
+    ...shorts !== undefined && { shorts },
+  });
   const faults = new Faults();
   for (const outage of plan?.outages ?? []) armOutage(faults, outage, clock);
   return { seed, clock, broker, faults, shaped: new ShapedAnswers(options.answers ?? []) };
