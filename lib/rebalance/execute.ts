@@ -21,9 +21,11 @@ import type { Market } from "../dictionaries/market.ts";
 import {
   BrokerError,
   BusyError,
+  DisplacedError,
   InvalidParamsError,
   type Issue,
   LoginExpiredError,
+  LoginRefusedError,
   MarketClosedError,
   messageOf,
   OutcomeUnknownError,
@@ -125,6 +127,16 @@ const stopCodes: readonly (string | undefined)[] = [
   "plan",
   "step-over",
 ];
+
+/** Rejections after which the broker may accept the same order later. */
+const passingRejections = [MarketClosedError, LoginExpiredError, LoginRefusedError, BusyError];
+
+/** Returns whether this process has lost its login: only a person can get the login back. */
+const isLoginLost = (error: unknown): boolean =>
+  error instanceof DisplacedError || error instanceof LoginRefusedError && error.reason === "password";
+
+/** Returns whether no order of the plan can be sent after an error. */
+const mustStop = (error: BrokerError): boolean => stopCodes.includes(error.code) || isLoginLost(error);
 
 /**
  * Executes a plan, and resolves to what it did. If the store does not have the plan, records and approves it in the
@@ -437,6 +449,7 @@ class Execution {
       this.#aheadMs = aheadMs ?? this.#aheadMs;
     } catch (error) {
       if (!(error instanceof BrokerError) && !signal?.aborted) throw error;
+      if (isLoginLost(error)) this.#cannotWrite(messageOf(error));
       isSeen = false; // the lists could not be read; the next turn reads them again
     }
     const now = this.#now();
@@ -615,7 +628,7 @@ class Execution {
           // Nothing was sent, so this cancellation does not count. It is sent again after a while.
           if (error.code === "unresolved-intent") cancels.set(orderId, { at: now, count });
           this.#report("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
-          if (stopCodes.includes(error.code)) return this.#cannotWrite(messageOf(error));
+          if (mustStop(error)) return this.#cannotWrite(messageOf(error));
         }
       }
     }
@@ -707,12 +720,11 @@ class Execution {
     if (this.#options.signal?.aborted && !(error instanceof BrokerError)) return; // the next turn stops the execution
     if (!(error instanceof BrokerError) || error.code === "plan-held") throw error;
     const why = messageOf(error);
-    if (stopCodes.includes(error.code)) return this.#cannotWrite(why);
+    if (mustStop(error)) return this.#cannotWrite(why);
     const isEnd = error instanceof GuardRefusal
       ? !passingRules.includes(error.rule)
       : error instanceof UnmappedError || error instanceof InvalidParamsError ||
-        error instanceof RejectedError && !(error instanceof MarketClosedError) &&
-          !(error instanceof LoginExpiredError) && !(error instanceof BusyError);
+        error instanceof RejectedError && !passingRejections.some((kind) => error instanceof kind);
     if (isEnd && !(error instanceof OutcomeUnknownError)) await this.#endTrade(run, why);
     else await this.#note(run, why);
   }

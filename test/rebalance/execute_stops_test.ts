@@ -125,6 +125,37 @@ deskTest(
   { house: { script: RISING } },
 );
 
+deskTest(
+  "when another device takes over the login, the execution stops at once, and says that an order may be open",
+  async (house) => {
+    const plan = await planAt(house.client, [PURCHASE]);
+    let turns = 0;
+    await using at = await executor(house, {
+      onWait: () => void (++turns === 2 && house.simulator.faults.arm({ kind: "displaced-login" })),
+    });
+    const cancelled = house.count("orders.cancel");
+    const report = await at.run(plan, RESTING);
+    assertEquals([report.state, turns, cancelled()], ["stopped", 2, 0]);
+    assertStringIncludes(report.reason!, "another device or program logged in");
+    assertCounted(report);
+    assertEquals([report.trades[0]!.open, (await at.readBroker()).open.length], ["200", 1]);
+    assertStringIncludes(report.trades[0]!.reason ?? at.texts("note").at(-1)!, "an order may still be open");
+    // When a person has logged in again, the plan continues with this order.
+    await house.client.account.login({});
+    await approve(house, plan);
+    const again = await at.run(plan, { ...RESTING, deadline: "1m" });
+    assertStringIncludes(again.reason!, "its deadline");
+    assertEquals([again.trades[0]!.open, (await at.readBroker()).open], ["0", []]);
+  },
+  {
+    house: { script: RISING },
+    skip: {
+      memory: "the memory transport has no login",
+      gateway: "the gateway reports no login of another device",
+    },
+  },
+);
+
 deskTest("when the market closes for longer than the execution lasts, nothing stays open", async (house) => {
   const plan = await planAt(house.client, [PURCHASE]);
   await using at = await executor(house, { onWait() {} });
