@@ -80,7 +80,7 @@ export interface Plan {
   sumSquaredDrift: Decimal;
   /** Proven minimum: no plan within the same limits has a lower sum. */
   lowerBound: Decimal;
-  /** Symbols that are not at their target and are not traded. */
+  /** Symbols that are not at their target and are not traded, and excluded symbols that are not there. */
   leftOut: { symbol: string; reason: string }[];
   /** Whether the plan is proven to be the best one. */
   optimal: boolean;
@@ -150,6 +150,7 @@ export async function makePlan(file: RebalanceFile, account: Account, effort: Ef
         if (lots !== 0 || position.start === 0n) return [];
         return [{ symbol: position.symbol, reason: reasonOf(prepared, position, solution) }];
       }),
+      ...prepared.idle.map((symbol) => ({ symbol, reason: "excluded, and neither held nor a target" })),
       ...account.holdings.filter(isDerivative).map(({ symbol }) => ({
         symbol,
         reason: "options and futures are not planned, and their value does not count",

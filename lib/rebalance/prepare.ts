@@ -46,6 +46,8 @@ export interface Prepared {
   traded: Position[];
   /** Currencies of the plan. The index of a currency is the number of its pool. */
   currencies: string[];
+  /** Excluded symbols that are neither held nor a target. */
+  idle: string[];
   scales: { amount: number; base: number };
   /** Smallest value of a trade in the base currency. */
   minTrade: Decimal;
@@ -79,7 +81,7 @@ const ceiling = (a: bigint, b: bigint) => (a + b - 1n) / b;
  * @throws {InvalidParamsError} If something is wrong or missing. It lists every mistake.
  */
 export function prepare(file: RebalanceFile, account: Account): Prepared {
-  const { rows, currencies, rates } = checkedRows(file, account);
+  const { rows, currencies, rates, idle } = checkedRows(file, account);
   const most = (values: readonly Decimal[]) => values.reduce((all, each) => Math.max(all, placesOf(each)), 0);
   const priced = rows.map(({ quote }) => quote.price!); // each has one
   const lotOf = ({ quote }: Row) => quote.lot ?? "1";
@@ -252,6 +254,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     positions,
     traded,
     currencies,
+    idle,
     scales: { amount: amountPlaces, base: basePlaces },
     minTrade: file.minTrade,
     ordersOf: (position, lots) => ordersOf(position, lots).map(({ quantity, fees }) => ({ quantity, fees })),

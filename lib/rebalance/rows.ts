@@ -29,6 +29,8 @@ export interface CheckedRows {
   currencies: string[];
   /** Value of one unit of each currency in the base currency. */
   rates: ReadonlyMap<string, Decimal>;
+  /** Excluded symbols that are neither held nor a target. */
+  idle: string[];
 }
 
 /**
@@ -38,7 +40,8 @@ export interface CheckedRows {
  */
 export function checkedRows(file: RebalanceFile, account: Account): CheckedRows {
   const issues: Issue[] = [];
-  const rows = rowsOf(file, account, issues);
+  const idle: string[] = [];
+  const rows = rowsOf(file, account, { issues, idle });
   const currencies = [
     ...new Set([
       ...(file.markets ?? []).map((market) => currencyOfMarket[market]),
@@ -64,11 +67,15 @@ export function checkedRows(file: RebalanceFile, account: Account): CheckedRows 
   }
   for (const row of rows) checkRow(row, file, account, issues);
   if (issues.length > 0) throw new InvalidParamsError("plan", issues);
-  return { rows, currencies, rates };
+  return { rows, currencies, rates, idle };
 }
 
 /** Returns the rows of every symbol held or named. */
-function rowsOf(file: RebalanceFile, account: Account, issues: Issue[]): Row[] {
+function rowsOf(
+  file: RebalanceFile,
+  account: Account,
+  { issues, idle }: { issues: Issue[]; idle: string[] },
+): Row[] {
   const inScope = ({ market }: AccountQuote) => file.markets === undefined || file.markets.includes(market);
   const rows: Row[] = [];
   const byCode = new Map<string, Row[]>();
@@ -181,12 +188,18 @@ function rowsOf(file: RebalanceFile, account: Account, issues: Issue[]): Row[] {
       expected: `a symbol with a quote in ${where}: correct the code, or remove the target`,
     });
   }
+  const unnamed = rows.filter((row) => !named.has(row) && !isExcluded(file, row.quote.symbol));
   file.exclude.forEach((symbol, index) => {
     if (exactFirst(byCode.get(bareCode(symbol)) ?? [], symbol, ({ quote }) => quote).length > 0) return;
+    const [first] = unnamed;
+    if (first === undefined) return void idle.push(symbol);
+    // The code may be mistyped. The plan would then sell a position that the file does not want to be sold.
     issues.push({
       path: ["exclude", index],
       value: symbol,
-      expected: "a symbol that is held or has a target: correct the code, or remove it",
+      expected:
+        "a symbol that is held or has a target, while a position without a target would be sold, such as " +
+        `"${first.quote.symbol}": correct the code, or remove it`,
     });
   });
   return rows.sort((a, b) => {
