@@ -12,7 +12,7 @@ import { bareCode, endedStates, type ListReading, readLists } from "../desk/brok
 import { currencyOf, lastOf, marketOf, mics, priceOf, typeOf } from "../desk/guards/order.ts";
 import { openPeriods, quoteInstant } from "../desk/guards/sessions.ts";
 import { Market } from "../dictionaries/market.ts";
-import { InvalidParamsError, type Issue } from "../errors.ts";
+import { InvalidParamsError, type Issue, RejectedError } from "../errors.ts";
 import type { Holding } from "../operations/account.ts";
 import type { Quote } from "../operations/quotes.ts";
 import type { Account, AccountHolding, AccountQuote } from "./account.ts";
@@ -94,13 +94,18 @@ export async function readBrokerAccount(
     if (market !== "futures" && markets.includes(market)) addListing(market, full);
   }
   const all = [...listings.values()];
-  const quotes = new Map<string, Quote>();
-  for (let from = 0; from < all.length; from += MOST_QUOTES) {
-    const securities = all.slice(from, from + MOST_QUOTES).map(({ security }) => security);
-    for (const quote of await client.quotes.latest({ securities }, options)) {
-      quotes.set(bareCode(quote.security?.symbol ?? ""), quote);
-    }
+  const { quotes, rejected } = await readQuotes(client, all.map(({ security }) => security), options);
+  for (const { symbol, text } of rejected) {
+    const target = Object.keys(file.targets).find((each) => bareCode(each) === bareCode(symbol));
+    issues.push({
+      path: target === undefined ? ["holdings", symbol] : ["targets", target],
+      value: symbol,
+      expected: `a symbol with a quote, and the broker answered "${text}": ${
+        target === undefined ? "try again later" : "correct the code, or remove the target"
+      }`,
+    });
   }
+  if (issues.length > 0) throw new InvalidParamsError("plan", issues);
   const priced: AccountQuote[] = [];
   for (const { security, ...listing } of all) {
     const quote = quotes.get(bareCode(listing.symbol));
@@ -139,6 +144,36 @@ export async function readBrokerAccount(
     markets.map((market) => [market, dateAt(at, calendarZone[mics[market]])]),
   );
   return { date: dates[markets[0]!]!, dates, cash, reserved, rates, holdings, quotes: priced };
+}
+
+/** Reading ends after this number of rejected securities, because the cause is probably not the securities. */
+const MOST_REJECTED = 5;
+
+/**
+ * Reads the latest quotes, by bare code. If the broker rejects a request for several securities, asks for halves of it,
+ * and so finds the securities that the broker does not know.
+ */
+async function readQuotes(client: Client, all: readonly Security[], options: ReadOptions) {
+  const quotes = new Map<string, Quote>();
+  const rejected: { symbol: string; text: string }[] = [];
+  const read = async (securities: readonly Security[]): Promise<void> => {
+    if (securities.length === 0 || rejected.length >= MOST_REJECTED) return;
+    try {
+      for (const quote of await client.quotes.latest({ securities: [...securities] }, options)) {
+        quotes.set(bareCode(quote.security?.symbol ?? ""), quote);
+      }
+    } catch (error) {
+      // Only the class itself says that the broker does not accept the request; its subclasses have other causes.
+      if (!(error instanceof RejectedError) || error.constructor !== RejectedError) throw error;
+      const [first] = securities;
+      if (securities.length === 1) return void rejected.push({ symbol: first!.symbol, text: error.text });
+      const half = Math.ceil(securities.length / 2);
+      await read(securities.slice(0, half));
+      await read(securities.slice(half));
+    }
+  };
+  for (let from = 0; from < all.length; from += MOST_QUOTES) await read(all.slice(from, from + MOST_QUOTES));
+  return { quotes, rejected };
 }
 
 /** How a list of the broker is read. */

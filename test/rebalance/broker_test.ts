@@ -4,7 +4,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import type { Client } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
 import { add } from "../../lib/decimal.ts";
-import { InvalidParamsError } from "../../lib/errors.ts";
+import { InvalidParamsError, RejectedError } from "../../lib/errors.ts";
 import type { Quote } from "../../lib/operations/quotes.ts";
 import { makePlan, readBrokerAccount, readRebalanceFile } from "../../lib/rebalance/mod.ts";
 import type { GatewayOptions } from "../../lib/simulator/gateway/mod.ts";
@@ -116,6 +116,49 @@ Deno.test("makePlan() rejects an old quote, a quote without a lot, and a missing
     InvalidParamsError,
   );
   assertStringIncludes(message, "the value of one USD in HKD");
+});
+
+Deno.test("targets that the broker does not know are mistakes, each with its field and the broker's answer", async () => {
+  const platform = await simulatePlatform();
+  try {
+    await using direct = await connectDirect(platform.info);
+    await using at = await world();
+    const known = Object.fromEntries(["00001", "00027", "00388"].map((code) => [`${code}.HK`, "0.1"]));
+    const settings = await fileOf({
+      market: "hk",
+      targets: { ...known, "9876.HK": "0.1", "99999.HK": "0.2" },
+    });
+    for (const client of [at.client, direct]) {
+      const { issues } = await assertRejects(
+        () => readBrokerAccount(client, settings, options),
+        InvalidParamsError,
+      );
+      assertEquals(issues.map(({ path, value }) => [path.join(" "), value]), [
+        ["targets 9876.HK", "09876.HK"],
+        ["targets 99999.HK", "99999.HK"],
+      ]);
+      for (const { value, expected } of issues) {
+        assertStringIncludes(expected, `unknown security "${value}"`);
+        assertStringIncludes(expected, "correct the code, or remove the target");
+      }
+    }
+    // If the broker rejects every request, the cause is not each symbol.
+    let requests = 0;
+    const latest: Client["quotes"]["latest"] = () => {
+      requests++;
+      return Promise.reject(
+        new RejectedError("Cannot complete quotes.latest: no permission", "no permission"),
+      );
+    };
+    const refusing = Object.create(at.client, { quotes: { value: { ...at.client.quotes, latest } } });
+    const { issues } = await assertRejects(
+      () => readBrokerAccount(refusing, settings, options),
+      InvalidParamsError,
+    );
+    assertEquals([issues.length, requests < 20], [5, true]);
+  } finally {
+    await platform.close();
+  }
 });
 
 Deno.test("while the market is closed, the last quote is current", async () => {
