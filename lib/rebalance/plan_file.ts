@@ -332,6 +332,14 @@ function targetsOf(text: string, name: string): [string, Decimal][] {
     // A row with a different number of columns causes an `Error`.
     throw new TypeError(`Cannot ${action}: it is not CSV: ${messageOf(error)}`);
   }
-  const row = z.object({ symbol, weight }, { error: "expected the columns symbol and weight" });
-  return checked(z.array(row), rows, action).map(({ symbol, weight }) => [symbol, weight]);
+  const [first] = checked(z.array(z.record(z.string(), z.string())), rows, action);
+  if (first !== undefined && !("symbol" in first && "weight" in first)) {
+    throw new InvalidParamsError(action, [{
+      path: ["columns"],
+      value: Object.keys(first).join(", "),
+      expected: "the columns symbol and weight: correct the first line",
+    }]);
+  }
+  return checked(z.array(z.object({ symbol, weight })), rows, action)
+    .map(({ symbol, weight }) => [symbol, weight]);
 }

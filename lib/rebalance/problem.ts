@@ -2,7 +2,6 @@
  * The mathematical problem of a plan: whole numbers of lots that bring the weights near the targets, within the cash.
  *
  * All amounts are integers, so sums and comparisons are exact. Each quantity that a search uses also exists as a
- * All amounts are integers, so sums and comparisons are exact. Each quantity that a search uses also exists as a
  * floating-point number, as a fraction of the account's value. These numbers only guide the search.
  *
  * @module

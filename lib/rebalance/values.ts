@@ -129,7 +129,10 @@ export function checked<Schema extends z.ZodType>(
   if (issues.length > 0) throw new InvalidParamsError(action, issues);
   const result = schema.safeParse(given);
   if (result.success) return result.data;
-  throw new InvalidParamsError(action, result.error.issues.flatMap((issue) => issuesOf(issue, given)));
+  const found = result.error.issues.flatMap((issue) => issuesOf(issue, given));
+  // A value that breaks two rules of its member may have the same issue twice.
+  const byText = new Map(found.map((issue) => [JSON.stringify([issue.path, issue.expected]), issue]));
+  throw new InvalidParamsError(action, [...byText.values()]);
 }
 
 /**

@@ -259,6 +259,15 @@ Deno.test(
     );
     assertEquals(csv.targets, { AAPL: "0.10", MSFT: "0.123456789012345678" });
     assertEquals(csv.base, "USD");
+    const { issues } = await assertRejects(
+      () => read("market: us\ntargetsFile: t.csv\n", "code,weight\nAAPL,0.10\n"),
+      InvalidParamsError,
+    );
+    assertEquals(issues, [{
+      path: ["columns"],
+      value: "code, weight",
+      expected: "the columns symbol and weight: correct the first line",
+    }]);
     const json = await read('{"market":"us","targetsFile":"t.json"}', '{"AAPL": 0.10}');
     assertEquals(json.targets, { AAPL: "0.10" });
     // Aliases would repeat 20,000 codes 3,000 times.
@@ -365,6 +374,10 @@ Deno.test("a plan with mistakes names each field, its value and what is allowed"
     "a currency of the plan (HKD)",
   );
   await fails({}, account, "at least one target");
+  // A value that breaks two rules of its member is one mistake.
+  const soon = { targets, execution: { repriceEvery: "soon", maxReprices: "many" } };
+  const { issues } = await assertRejects(() => planOf(soon), InvalidParamsError);
+  assertEquals(issues.map(({ path }) => path.join(".")), ["execution.repriceEvery", "execution.maxReprices"]);
   await fails({ targets, market: undefined }, account, "base", "more than one currency");
   const quoted = (quote: Record<string, unknown>) => ({ ...account, quotes: [quote] });
   const wants = { targets: { "00388.HK": "0.2" } };
