@@ -26,7 +26,7 @@ import {
   type ReconcileOptions,
 } from "./reconcile.ts";
 import { Records, type RecordsOptions } from "./records.ts";
-import { type SendDeps, sendWrite } from "./send.ts";
+import { type SendDeps, sendWrite, whyHalted } from "./send.ts";
 
 export type { Reconciled } from "./reconcile.ts";
 export type { PlannedWrite } from "./send.ts";
@@ -83,6 +83,11 @@ export class Desk {
   /** Name of the account in the store. */
   get account(): string {
     return this.#records.account;
+  }
+
+  /** Returns why order writes are halted; `undefined` if they are not. */
+  whyHalted(): Promise<string | undefined> {
+    return whyHalted(this.#deps);
   }
 
   /**

@@ -265,8 +265,8 @@ async function begin(
   await store.transaction(async () => {
     recordedAt = instantOf(machine);
     await deps.confirm?.();
-    const halt = await findHalt(store, account);
-    if (halt !== undefined) throw halted(`${halt.why} (by ${halt.by})`, operation.name);
+    const halt = await haltInStore(records);
+    if (halt !== undefined) throw halted(halt, operation.name);
     // Since this intent was planned, another process may have sent the same order, or ended the plan that the order
     // belongs to.
     if (!isRepeatable(operation, params)) await refuseLike(records, fingerprint, operation.name);
@@ -336,6 +336,18 @@ async function takeAnswer(
       { code: "not-recorded", operation: operation.name, lists: provingLists(operation), cause: error },
     );
   }
+}
+
+/** Returns why order writes are halted; `undefined` if they are not. */
+export const whyHalted = async (
+  { records, haltedByFile }: Pick<SendDeps, "records" | "haltedByFile">,
+): Promise<string | undefined> => haltedByFile?.() ?? await haltInStore(records);
+
+async function haltInStore(
+  { store, account }: Pick<Records, "store" | "account">,
+): Promise<string | undefined> {
+  const halt = await findHalt(store, account);
+  return halt && `${halt.why} (by ${halt.by})`;
 }
 
 function halted(why: string, operation: string): BrokerError {

@@ -61,6 +61,7 @@ export interface PlanDesk {
   /** Returns a client whose order writes are recorded, with the plan and the trade that they are part of. */
   client(why: Why): Client;
   reconcile(options?: ReconcileOptions): Promise<Reconciled>;
+  whyHalted(): Promise<string | undefined>;
   readonly store: Store;
   readonly account: string;
   readonly machine: Machine;
@@ -459,7 +460,11 @@ class Execution {
     if (now >= this.#deadlineAt) {
       this.#stop ??= { reason: `its deadline ${this.#deadlineText()} has passed`, at: now };
     }
-    // A trade that waits would otherwise notice this only at its next order.
+    // A trade that waits would otherwise notice these two only at its next order.
+    const halted = await this.#desk.whyHalted();
+    if (halted !== undefined) {
+      this.#cannotWrite(`trading is halted: ${halted}; to continue, run: hsgate resume`);
+    }
     const ended = await this.#options.whyWritesEnded?.();
     if (ended !== undefined) this.#cannotWrite(ended);
     const progress = await this.#progress();

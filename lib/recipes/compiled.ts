@@ -346,7 +346,7 @@ export interface RunWork {
 }
 
 /** The order desk of an account, for a step that follows the orders that it places. */
-export interface StepDesk extends Pick<Desk, "reconcile"> {
+export interface StepDesk extends Pick<Desk, "reconcile" | "whyHalted"> {
   /** The store of the desk. */
   store: Store;
   /** Name of the account. */

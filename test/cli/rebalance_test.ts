@@ -185,6 +185,29 @@ Deno.test("hsgate refuse names the orders that an interrupted plan has left at t
   );
 });
 
+Deno.test("hsgate halt ends an execution within seconds, and the command names the orders that stay open", async () => {
+  const gateway = await simulate();
+  try {
+    await using place = await folder({ "p.yaml": files["p.yaml"] });
+    const store = ["--store", `${place.path}/h.db`];
+    const world = { env: { ...envOf(gateway), HSGATE_LIVE_TRADING: "allow" }, fromDisk: true };
+    let halted: ReturnType<typeof cli> | undefined;
+    const { code, out, err } = await cli(["rebalance", `${place.path}/p.yaml`, "--yes", ...store], {
+      ...world,
+      onNote(line) {
+        if (/order \d+: (buy|sell)/.test(line)) halted ??= cli(["halt", "--why", "a test", ...store], world);
+      },
+    });
+    assertEquals([code, (await halted)?.code], [7, 0], err);
+    assertEquals(/stopped, something remains: .*trading is halted: a test/.test(out), true, out);
+    // The market of this test stands still, so each order is open.
+    const sent = [...err.matchAll(/order (\d+): (?:buy|sell)/g)].map(([, id]) => id);
+    assertStringIncludes(err, `orders of this plan; to cancel them: hsgate cancel ${sent.join(" ")}`);
+  } finally {
+    await gateway.close();
+  }
+});
+
 Deno.test("hsgate rebalance names every mistake and ends with code 2", async () => {
   const wrong = { ...files, "p.yaml": "market: hk\ntargets: { 00700.HK: 0.9, 09999.HK: 0.2 }\n" };
   const { code, err } = await cli(["rebalance", "p.yaml", "--plan", "--account", "a.json"], { files: wrong });

@@ -104,6 +104,32 @@ deskTest(
 );
 
 deskTest(
+  "a halt stops an execution that only waits, which cancels nothing and says that its order may be open",
+  async (house) => {
+    const { store, clock } = house;
+    const plan = await planAt(house.client, [PURCHASE]);
+    let turns = 0;
+    await using at = await executor(house, {
+      onWait: async () => {
+        const halt = { account: ACCOUNT, why: "a test", by: "Ada", at: clock.now() };
+        if (++turns === 2) await setHalt(store, halt);
+      },
+    });
+    const cancelled = house.count("orders.cancel");
+    const report = await at.run(plan, RESTING);
+    assertEquals([turns, report.reason, report.trades[0]!.open, cancelled()], [
+      2,
+      "trading is halted: a test (by Ada); to continue, run: hsgate resume",
+      "200",
+      0,
+    ]);
+    assertEquals(at.texts("note").at(-1), `${report.reason}; an order may still be open`);
+    assertEquals((await at.readBroker()).open.length, 1);
+  },
+  { house: { script: RISING } },
+);
+
+deskTest(
   "when no write can be sent any more, the execution stops at its next turn and leaves its open order",
   async (house) => {
     const plan = await planAt(house.client, [PURCHASE]);
@@ -293,6 +319,7 @@ deskTest("a board lot that has grown since the plan ends the trade, and makes no
     account: ACCOUNT,
     machine,
     reconcile: (options) => desk.reconcile(options),
+    whyHalted: () => desk.whyHalted(),
     client: (why) => {
       const inner = desk.client(why);
       const latest: typeof inner.quotes.latest = async (...args) =>
@@ -391,6 +418,7 @@ deskTest(
       account: ACCOUNT,
       machine: house.machine,
       reconcile: desk.reconcile.bind(desk),
+      whyHalted: () => desk.whyHalted(),
       client: (why: Parameters<typeof desk.client>[0]) => {
         const inner = desk.client(why);
         const latest: typeof inner.quotes.latest = async (...args) =>

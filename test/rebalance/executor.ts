@@ -66,6 +66,7 @@ export async function executor(
       return { ...client, account: { ...client.account, funds } };
     },
     reconcile: (options) => desk.reconcile(options),
+    whyHalted: () => desk.whyHalted(),
     store: desk.store,
     account: desk.account,
     machine: desk.machine,

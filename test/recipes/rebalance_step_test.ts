@@ -86,6 +86,7 @@ deskTest(
           machine: house.machine,
           client: (why) => desk.client(why),
           reconcile: (options) => desk.reconcile(options),
+          whyHalted: () => desk.whyHalted(),
         }),
     }, noted);
     try {

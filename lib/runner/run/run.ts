@@ -305,6 +305,7 @@ class Execution {
       machine: desk.machine,
       client: (why = {}) => desk.client({ ...why, ...own }),
       reconcile: (options) => desk.reconcile(options),
+      whyHalted: () => desk.whyHalted(),
     };
   }
 

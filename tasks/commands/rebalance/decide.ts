@@ -105,11 +105,35 @@ export async function refusePlan(
   const by = actorOf(flags, host);
   const reason = `refused by ${by}${flags.because === undefined ? "" : `: ${flags.because}`}`;
   const { hash, state, plan, account } = await refuse(store, record, { at: storeTime(store, host), reason });
-  const progress = progressOf(plan, await intentsOfPlan(store, account, hash));
-  const openOrders = progress.flatMap(({ live }) => live.flatMap(({ orderIds }) => [...orderIds]));
-  const unknown = progress.flatMap(({ pending }) => pending.map(({ id }) => id));
-  if (flags.json) host.out(JSON.stringify({ hash, state, reason, openOrders, unresolved: unknown }));
+  const left = await leftOrders(store, { account, hash, plan });
+  if (flags.json) host.out(JSON.stringify({ hash, state, reason, ...left }));
   else host.out(`the plan ${shortHash(hash)} is stopped: ${plain(reason)}`);
+  noteLeftOrders(host, left);
+  return 0;
+}
+
+/** Orders of a plan that the broker may still fill. */
+interface LeftOrders {
+  /** Ids of the orders that are open. */
+  openOrders: string[];
+  /** Ids of the intents whose outcome is unknown. */
+  unresolved: string[];
+}
+
+/** Returns the orders of a plan that the broker may still fill. */
+export async function leftOrders(
+  store: Store,
+  { account, hash, plan }: Pick<PlanRecord, "account" | "hash" | "plan">,
+): Promise<LeftOrders> {
+  const progress = progressOf(plan, await intentsOfPlan(store, account, hash));
+  return {
+    openOrders: progress.flatMap(({ live }) => live.flatMap(({ orderIds }) => [...orderIds])),
+    unresolved: progress.flatMap(({ pending }) => pending.map(({ id }) => id)),
+  };
+}
+
+/** Names the orders of a plan that the broker may still fill, and the commands for them. */
+export function noteLeftOrders(host: Host, { openOrders, unresolved }: LeftOrders): void {
   if (openOrders.length > 0) {
     host.note(
       `hsgate: the broker may still fill orders of this plan; to cancel them: hsgate cancel ${
@@ -117,14 +141,13 @@ export async function refusePlan(
         openOrders.map(shellHint).join(" ")}`,
     );
   }
-  if (unknown.length > 0) {
+  if (unresolved.length > 0) {
     host.note(
       `hsgate: the outcome of an order of this plan is unknown; to look it up: hsgate orders show ${
-        shellHint(unknown[0]!)
+        shellHint(unresolved[0]!)
       }`,
     );
   }
-  return 0;
 }
 
 /**

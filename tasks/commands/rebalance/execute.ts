@@ -12,6 +12,7 @@ import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import { actorOf } from "../../commands/shared/decide.ts";
 import type { OpenDesk } from "../../commands/shared/desk.ts";
+import { leftOrders, noteLeftOrders } from "./decide.ts";
 import { reportLines } from "./lines.ts";
 
 /** What a command that executes plans gets. */
@@ -23,9 +24,10 @@ interface ExecuteInput {
 /** Executes a plan to its end. Returns the exit code. */
 export async function execute(
   open: OpenDesk,
-  { plan, terms }: PlanRecord,
+  record: PlanRecord,
   { flags, host }: ExecuteInput,
 ): Promise<number> {
+  const { plan, terms } = record;
   const report = await rebalance(open.desk, plan, terms, {
     by: actorOf(flags, host),
     calendars: calendarsOf(host),
@@ -42,6 +44,7 @@ export async function execute(
   }
   if (flags.json) host.out(JSON.stringify(report));
   else for (const line of reportLines(host, report)) host.out(line);
+  noteLeftOrders(host, await leftOrders(open.store, record));
   return codeOf(report);
 }
 
