@@ -3,9 +3,10 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { insertIntent, moveIntent } from "../../lib/desk/queries.ts";
 import type { Evidence, IntentState } from "../../lib/desk/states.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { begun, planOf } from "../rebalance/support.ts";
 import { cli, envOf, folder, simulate } from "./runner_support.ts";
-import { spawned } from "./support.ts";
+import { MORNING, spawned } from "./support.ts";
 
 const files = {
   "p.yaml": `market: hk
@@ -185,24 +186,40 @@ Deno.test("hsgate refuse names the orders that an interrupted plan has left at t
   );
 });
 
-Deno.test("hsgate halt ends an execution within seconds, and the command names the orders that stay open", async () => {
-  const gateway = await simulate();
+Deno.test("hsgate halt ends an execution within seconds; after it, the plan continues with what its orders have filled", async () => {
+  const clock = new ManualClock(MORNING);
+  const gateway = await simulate({ clock });
   try {
     await using place = await folder({ "p.yaml": files["p.yaml"] });
     const store = ["--store", `${place.path}/h.db`];
     const world = { env: { ...envOf(gateway), HSGATE_LIVE_TRADING: "allow" }, fromDisk: true };
-    let halted: ReturnType<typeof cli> | undefined;
-    const { code, out, err } = await cli(["rebalance", `${place.path}/p.yaml`, "--yes", ...store], {
-      ...world,
-      onNote(line) {
-        if (/order \d+: (buy|sell)/.test(line)) halted ??= cli(["halt", "--why", "a test", ...store], world);
-      },
-    });
-    assertEquals([code, (await halted)?.code], [7, 0], err);
+    const hsgate = (...words: string[]) => cli([...words, ...store], world);
+    /** Runs a command, and halts trading when it has sent an order. */
+    const untilHalt = async (...words: string[]) => {
+      let halted: ReturnType<typeof cli> | undefined;
+      const ended = await cli([...words, ...store], {
+        ...world,
+        onNote(line) {
+          if (/order \d+: (buy|sell)/.test(line)) halted ??= hsgate("halt", "--why", "a test");
+        },
+      });
+      assertEquals([ended.code, (await halted)?.code], [7, 0], ended.err);
+      assertEquals((await hsgate("resume")).code, 0);
+      return ended;
+    };
+    const { out, err } = await untilHalt("rebalance", `${place.path}/p.yaml`, "--yes");
     assertEquals(/stopped, something remains: .*trading is halted: a test/.test(out), true, out);
     // The market of this test stands still, so each order is open.
     const sent = [...err.matchAll(/order (\d+): (?:buy|sell)/g)].map(([, id]) => id);
     assertStringIncludes(err, `orders of this plan; to cancel them: hsgate cancel ${sent.join(" ")}`);
+    const held = async () => (await cli(["call", "account.holdings", '{"market":"hk"}'], world)).out;
+    const before = await held();
+    clock.advance(600_000);
+    assertEquals(await held() === before, false);
+    const [{ hash }] = JSON.parse((await hsgate("rebalance", "show", "--json")).out);
+    assertEquals((await hsgate("approve", hash)).code, 0);
+    const again = await untilHalt("rebalance", "run", hash);
+    assertStringIncludes(again.out, "trading is halted: a test");
   } finally {
     await gateway.close();
   }

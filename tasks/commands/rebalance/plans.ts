@@ -51,6 +51,8 @@ export async function run(input: RebalanceRunInput): Promise<number> {
         { code: "plan-changed", operation: "rebalance" },
       );
     }
+    // Orders that stayed open when the execution stopped may have been filled since.
+    if (startedAt !== undefined) await open.desk.reconcile({ signal: host.signal });
     const progress = startedAt === undefined
       ? []
       : progressOf(plan, await intentsOfPlan(open.store, open.account, hash));
