@@ -2,6 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Calendars } from "../../lib/calendars/mod.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { type Outage, rehearse, type RehearseOptions, reportLines } from "../../lib/rehearsal/mod.ts";
+import type { Plan, RebalanceReport } from "../../lib/rebalance/mod.ts";
 import { RecipeError } from "../../lib/recipes/mod.ts";
 import { amiss, compiled, FUNDS, rehearsed, sectionOf } from "./support.ts";
 import { temporaryFolder } from "../runner/support.ts";
@@ -412,30 +413,41 @@ steps:
         execution: { peg: ask, collar: 0.05, deadline: 1h, maxReprices: 30 }
 `;
 
-/** Rehearses {@linkcode REBALANCE} on one day; returns its result, its plans, and what its orders have filled. */
-async function rebalancedDay(outages: Outage[]) {
+/** Rehearses a recipe that rebalances; returns its result, its plans, and what their orders have filled. */
+async function rebalanced(
+  outages: Outage[],
+  { recipe = REBALANCE, days = ["2025-02-28", "2025-02-28"], ...more }: {
+    recipe?: string;
+    days?: [from: string, to: string];
+    trades?: boolean;
+  } = {},
+) {
   using folder = temporaryFolder();
   const store = `${folder.path}/kept.db`;
-  const result = await rehearsed(REBALANCE, ["2025-02-28", "2025-02-28"], { outages, store });
+  const result = await rehearsed(recipe, days, { outages, store, ...more });
   await using kept = await openSqlite(store);
-  const plans = await kept.all<{ state: string; plan: string; report: string }>(
-    "select state, plan, report from rebalance",
-  );
-  const intents = await kept.all<{ params: string; filled: string }>(
-    "select params, filled from intent where plan is not null and kind = 'place'",
+  const plans = (await kept.all<{ state: string; plan: string; report: string }>(
+    "select state, plan, report from rebalance order by planned_at",
+  )).map(({ state, plan, report }) => ({
+    state,
+    plan: JSON.parse(plan) as Plan,
+    report: JSON.parse(report) as RebalanceReport,
+  }));
+  const intents = await kept.all<{ plan: string; params: string; filled: string }>(
+    "select plan, params, filled from intent where plan is not null and kind = 'place'",
   );
   const filled = new Map<string, number>();
-  for (const intent of intents) {
-    const { symbol } = JSON.parse(intent.params);
-    filled.set(symbol, (filled.get(symbol) ?? 0) + Number(intent.filled));
+  for (const { plan, params, filled: quantity } of intents) {
+    const key = `${plan} ${JSON.parse(params).symbol}`;
+    filled.set(key, (filled.get(key) ?? 0) + Number(quantity));
   }
-  const planned: [string, number][] = plans.flatMap(({ plan }) =>
-    (JSON.parse(plan) as { trades: { symbol: string; quantity: string }[] }).trades
-      .map(({ symbol, quantity }): [string, number] => [symbol, Number(quantity)])
+  const planned = plans.flatMap(({ plan: { hash, trades } }) =>
+    trades.map(({ symbol, quantity }): [string, number] => [`${hash} ${symbol}`, Number(quantity)])
   );
   const lost = await kept.all("select intent from intent_change where to_state = 'unknown'");
   return {
     result,
+    plans,
     states: plans.map(({ state }) => state),
     planned: new Map(planned),
     filled,
@@ -444,7 +456,7 @@ async function rebalancedDay(outages: Outage[]) {
 }
 
 Deno.test("rehearse() executes the plan of a live rebalance through the order desk", async () => {
-  const { result, states, planned, filled } = await rebalancedDay([]);
+  const { result, states, planned, filled } = await rebalanced([]);
   assertEquals(amiss(result), []);
   assertEquals(states, ["done"]);
   assert(planned.size > 2, "the account sells what has no target");
@@ -452,15 +464,40 @@ Deno.test("rehearse() executes the plan of a live rebalance through the order de
 });
 
 Deno.test("rehearse() continues a rebalance in the next process after a kill, within its plan", async () => {
-  const { result, states, planned, filled } = await rebalancedDay([outage("02-28T09:30:30", "kill")]);
+  const { result, states, planned, filled } = await rebalanced([outage("02-28T09:30:30", "kill")]);
   assertEquals(result.events.map(({ what }) => what), ["recovered"]);
   assertEquals(states, ["done"]);
   assertEquals(filled, planned);
 });
 
+Deno.test("recipes/rebalance.yaml brings an account back whose prices drift for a month, also after a kill", async () => {
+  const text = await Deno.readTextFile(new URL("../../recipes/rebalance.yaml", import.meta.url));
+  const { result, plans, planned, filled } = await rebalanced([outage("07-07T10:00:30", "kill")], {
+    recipe: text.replace("      mode: plan\n", "      mode: live\n"),
+    days: ["2025-07-07", "2025-08-20"],
+    trades: false,
+  });
+  assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[7, 7]]);
+  assertEquals(result.events.map(({ what, runKey }) => [what, runKey]), [[
+    "recovered",
+    "rebalance/main/2025-07-07",
+  ]]);
+  // After the first week, every symbol stays inside its band for a month.
+  assertEquals(plans.map(({ state, plan: { date } }) => [date, state]), [
+    ["2025-07-07", "done"],
+    ["2025-08-18", "done"],
+  ]);
+  assertEquals(filled, planned);
+  for (const { plan, report } of plans) {
+    assert(plan.positions.some(({ drift }) => Math.abs(Number(drift)) > 0.02));
+    assert(plan.positions.every(({ driftAfter }) => Math.abs(Number(driftAfter)) <= 0.02));
+    assertEquals(report.drift.reached, plan.sumSquaredDrift);
+  }
+});
+
 Deno.test("rehearse() looks for the lost answers of a rebalance in virtual time, and sends no order twice", async () => {
   // The second outage begins while the desk reads what it needs before an order, and ends after the order was sent.
-  const { result, states, planned, filled, lost } = await rebalancedDay([
+  const { result, states, planned, filled, lost } = await rebalanced([
     outage("02-28T09:30:00", "gateway-slow", { for: "5m45s", by: "9s" }),
     outage("02-28T09:35:46", "gateway-slow", { for: "20s", by: "30s" }),
   ]);
