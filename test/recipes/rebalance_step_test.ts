@@ -90,8 +90,11 @@ deskTest(
         }),
     }, noted);
     try {
-      const given = (mode: string) =>
-        rebalanceStep.params.parse({ mode, portfolio: { market: "hk", targets: { "00700.HK": "0.3" } } });
+      const given = (mode: string, more: Record<string, unknown> = {}) =>
+        rebalanceStep.params.parse({
+          mode,
+          portfolio: { market: "hk", targets: { "00700.HK": "0.3" }, ...more },
+        });
       const { state } = await rebalanceStep.run(given("plan"), context, () => undefined);
       assertEquals([state, sent(), (await findPlan(store, ACCOUNT, plan.hash))?.holder], [
         "planned",
@@ -99,6 +102,15 @@ deskTest(
         "ended",
       ]);
       assertStringIncludes(noted.logs.join("\n"), 'is not finished, and mode "plan" sends nothing');
+      // The record of a run without trades says why the portfolio stays away from its targets.
+      const limits = { sellOnly: true, minTrade: "900000000" };
+      const nothing = await rebalanceStep.run(given("plan", limits), context, () => undefined);
+      assertEquals([nothing.state, nothing.leftOut.find(({ symbol }) => symbol === "00700.HK")?.reason], [
+        "nothing",
+        "sell only",
+      ]);
+      assertStringIncludes(noted.logs.join("\n"), "not traded: ");
+      assertStringIncludes(noted.logs.join("\n"), "00700.HK (sell only)");
     } finally {
       await Deno.remove(context.out, { recursive: true });
     }

@@ -59,7 +59,7 @@ const output = z.strictObject({
   /** Whether the plan is completely executed. Also true if the mode was only to make a plan. */
   ok: z.boolean(),
   hash: z.string(),
-  /** `nothing`: no trade was needed. `planned`: the plan was made, and nothing was sent. */
+  /** `nothing`: the plan has no trades. `planned`: the plan was made, and nothing was sent. */
   state: z.enum(["nothing", "planned", "done", "stopped"]),
   /** Why something remains. */
   reason: z.string().optional(),
@@ -75,6 +75,8 @@ const output = z.strictObject({
     slippage: z.string().optional(),
     reason: z.string().optional(),
   })),
+  /** Symbols that are not at their target, and that the plan does not trade. */
+  leftOut: z.array(z.strictObject({ symbol: z.string(), reason: z.string() })),
   /** Cost compared with the prices when the execution began, by currency. */
   slippage: amounts,
   fees: z.strictObject({ estimated: amounts, booked: amounts.optional() }),
@@ -186,6 +188,7 @@ async function begin(work: Work): Promise<Rebalanced> {
   const { given, settings, desk, context } = work;
   const { store, account } = desk;
   const plan = await planNow(settings, context);
+  if (plan.leftOut.length > 0) context.log("info", `not traded: ${leftOutText(plan)}`);
   if (plan.trades.length === 0) return { ...resultOf(plan), state: "nothing", files: [] };
   const record = await recordPlan(store, {
     account,
@@ -297,9 +300,19 @@ async function executed(record: PlanRecord, work: Work): Promise<Rebalanced> {
   return { ...resultOf(plan, report), files };
 }
 
+/** Largest number of symbols in one line of the log. The result has all of them. */
+const MOST_LOGGED = 20;
+
+function leftOutText({ leftOut }: Plan): string {
+  const shown = leftOut.slice(0, MOST_LOGGED).map(({ symbol, reason }) => `${symbol} (${reason})`);
+  return [...shown, ...leftOut.length > MOST_LOGGED ? [`and ${leftOut.length - MOST_LOGGED} more`] : []].join(
+    ", ",
+  );
+}
+
 /** Returns the result of a plan, with the result of its execution if there was one. */
 function resultOf(plan: Plan, report?: RebalanceReport, reason?: string): Omit<Rebalanced, "files"> {
-  const { hash, sumSquaredDriftBefore: before, sumSquaredDrift: planned, fees } = plan;
+  const { hash, sumSquaredDriftBefore: before, sumSquaredDrift: planned, fees, leftOut } = plan;
   if (report === undefined) {
     return {
       ok: reason === undefined,
@@ -313,6 +326,7 @@ function resultOf(plan: Plan, report?: RebalanceReport, reason?: string): Omit<R
         filled: "0",
         remaining: quantity,
       })),
+      leftOut,
       slippage: {},
       fees: { estimated: fees },
       drift: { before, planned, reached: before },
@@ -336,6 +350,7 @@ function resultOf(plan: Plan, report?: RebalanceReport, reason?: string): Omit<R
       ...each.slippage !== undefined && { slippage: each.slippage.money },
       ...each.reason !== undefined && { reason: each.reason },
     })),
+    leftOut,
     slippage,
     fees: { estimated: paid.estimated, ...paid.booked !== undefined && { booked: paid.booked } },
     drift,
