@@ -416,15 +416,14 @@ steps:
 /** Rehearses a recipe that rebalances; returns its result, its plans, and what their orders have filled. */
 async function rebalanced(
   outages: Outage[],
-  { recipe = REBALANCE, days = ["2025-02-28", "2025-02-28"], ...more }: {
+  { recipe = REBALANCE, days = ["2025-02-28", "2025-02-28"] }: {
     recipe?: string;
     days?: [from: string, to: string];
-    trades?: boolean;
   } = {},
 ) {
   using folder = temporaryFolder();
   const store = `${folder.path}/kept.db`;
-  const result = await rehearsed(recipe, days, { outages, store, ...more });
+  const result = await rehearsed(recipe, days, { outages, store });
   await using kept = await openSqlite(store);
   const plans = (await kept.all<{ state: string; plan: string; report: string }>(
     "select state, plan, report from rebalance order by planned_at",
@@ -470,21 +469,22 @@ Deno.test("rehearse() continues a rebalance in the next process after a kill, wi
   assertEquals(filled, planned);
 });
 
-Deno.test("recipes/rebalance.yaml brings an account back whose prices drift for a month, also after a kill", async () => {
+Deno.test("recipes/rebalance.yaml brings an account back that drifts for a month, also after a kill in the middle", async () => {
   const text = await Deno.readTextFile(new URL("../../recipes/rebalance.yaml", import.meta.url));
-  const { result, plans, planned, filled } = await rebalanced([outage("07-07T10:00:30", "kill")], {
-    recipe: text.replace("      mode: plan\n", "      mode: live\n"),
-    days: ["2025-07-07", "2025-08-20"],
-    trades: false,
+  const recipe = text.replace("      mode: plan\n", "      mode: live\n");
+  const days: [string, string] = ["2025-07-07", "2025-08-20"];
+  const { result, plans, planned, filled } = await rebalanced([outage("07-07T10:10:30", "kill")], {
+    recipe,
+    days,
   });
   assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[7, 7]]);
-  assertEquals(result.events.map(({ what, runKey }) => [what, runKey]), [[
-    "recovered",
-    "rebalance/main/2025-07-07",
-  ]]);
-  // After the first week, every symbol stays inside its band for a month.
+  assertEquals(result.events.map(({ what, runKey }) => [what, runKey]), [
+    ["recovered", "rebalance/main/2025-07-07"],
+  ]);
+  // In the other weeks, every symbol is inside its band.
   assertEquals(plans.map(({ state, plan: { date } }) => [date, state]), [
     ["2025-07-07", "done"],
+    ["2025-07-14", "done"],
     ["2025-08-18", "done"],
   ]);
   assertEquals(filled, planned);
@@ -493,6 +493,9 @@ Deno.test("recipes/rebalance.yaml brings an account back whose prices drift for 
     assert(plan.positions.every(({ driftAfter }) => Math.abs(Number(driftAfter)) <= 0.02));
     assertEquals(report.drift.reached, plan.sumSquaredDrift);
   }
+  // The kill changes no plan, and no quantity.
+  const quiet = await rebalanced([], { recipe, days });
+  assertEquals([quiet.result.events, quiet.filled], [[], filled]);
 });
 
 Deno.test("rehearse() looks for the lost answers of a rebalance in virtual time, and sends no order twice", async () => {
