@@ -1,9 +1,17 @@
 /** Tests of executions in the US and on the mainland: market hours, cash in other currencies, shares bought today. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { add, compare } from "../../lib/decimal.ts";
 import type { Market } from "../../lib/dictionaries/market.ts";
 import { securityFor } from "../../lib/rebalance/broker.ts";
-import { type Plan, rebalance, type RebalanceReport } from "../../lib/rebalance/mod.ts";
+import {
+  makePlan,
+  type Plan,
+  readBrokerAccount,
+  readRebalanceFile,
+  rebalance,
+  type RebalanceReport,
+} from "../../lib/rebalance/mod.ts";
 import { type DeskHouse, deskTest } from "../desk/support.ts";
 import { QUICK } from "./executor.ts";
 import { type GivenTrade, planOf, termsOf } from "./support.ts";
@@ -124,3 +132,39 @@ deskTest("a plan on the mainland sells what was not bought today, and buys lots 
   assertEquals(await filledIn(house, "shanghai", earlier), { "sell 600036.SH": "2200" });
   assertEquals(await filledIn(house, "shenzhen", earlier), { "buy 000858.SZ": "200" });
 });
+
+deskTest(
+  "a plan on the mainland sells the odd remainder of a position that it sells completely",
+  async (house) => {
+    const { client, clock } = house;
+    clock.set(Date.parse("2025-08-15T10:30:00+08:00")); // after the split
+    house.round();
+    const settings = await readRebalanceFile(
+      JSON.stringify({ market: "shanghai", targets: { "601888.SH": "0.1" }, oddLots: "sell" }),
+      { name: "p.json" },
+    );
+    const account = await readBrokerAccount(client, settings, {
+      now: () => clock.now(),
+      calendars: builtInCalendars,
+    });
+    const plan = await makePlan(settings, account);
+    assertEquals(
+      plan.trades.filter(({ symbol }) => symbol === "600036.SH").map((
+        { side, quantity, isOddLot = false },
+      ) => [side, quantity, isOddLot]),
+      [["sell", "2300", false], ["sell", "10", true]],
+    );
+    const earlier = await idsIn(house, "shanghai");
+    const { state } = await run(house, plan, { ...QUICK, peg: "bid", collar: "0.1" });
+    assertEquals(state, "done");
+    assertEquals((await filledIn(house, "shanghai", earlier))["sell 600036.SH"], "2310");
+    const held = (await client.account.holdings({ market: "shanghai" })).filter(({ symbol }) =>
+      symbol === "600036.SH"
+    );
+    assertEquals(held.map(({ quantity }) => quantity).filter((quantity) => quantity !== "0"), []);
+  },
+  {
+    at: Date.parse("2025-08-14T10:30:00+08:00"),
+    house: { script: [{ what: "split", symbol: "600036.SH", on: "2025-08-15", ratio: "21:20" }] },
+  },
+);
