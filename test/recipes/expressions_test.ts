@@ -79,6 +79,20 @@ Deno.test("expressions cannot access anything outside their scope, and they end"
   assert("problem" in compileExpression(`${"1 + ".repeat(5000)}1`));
 });
 
+Deno.test("an expression with too many signs before a value is a mistake, however many there are", () => {
+  for (const [sign, value] of [["!", "true"], ["-", "1"], ["- ", "params.sessions"]] as const) {
+    for (const count of [61, 1900, 100_000]) {
+      const compiled = compileExpression(`${sign.repeat(count)}${value}`);
+      assertEquals(
+        "problem" in compiled && compiled.problem,
+        'there are more than 60 "!" or "-" before a value',
+      );
+    }
+  }
+  assertEquals(valueOf(`${"!".repeat(60)}true`), true);
+  assertEquals(valueOf(`"${"-".repeat(1000)}"`), "-".repeat(1000));
+});
+
 /** A scope with lists and a text that are large enough to keep a process busy for hours. */
 const large: StepScope = {
   ...scope,

@@ -91,6 +91,8 @@ function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly
 const MOST_DIGITS = 1_000;
 /** Maximum number of decimal places for rounding. */
 const MOST_PLACES = 100;
+/** Maximum nesting of an expression. */
+const MOST_LEVELS = 60;
 
 /** A function of hsgate. */
 interface OwnFunction {
@@ -150,7 +152,7 @@ const overloads = new Overloads(makeEnvironment());
 function makeEnvironment(): Environment {
   const made = new Environment({
     homogeneousAggregateLiterals: false,
-    limits: { maxDepth: 60, maxAstNodes: 2000 },
+    limits: { maxDepth: MOST_LEVELS, maxAstNodes: 2000 },
   });
   for (const [name, type] of Object.entries(variables)) made.registerVariable(name, type);
   // Numbers of recipes and answers are doubles in CEL, and `params.sessions + 1` must not fail for that reason.
@@ -212,6 +214,8 @@ export function compileExpression(source: string): Expression | ExpressionProble
     parsed = environment.parse(source);
   } catch (error) {
     if (error instanceof ParseError) return explainSyntax(error, source);
+    // The parser does not limit how many signs stand before a value. Too many of them overflow its stack.
+    if (error instanceof RangeError) return { problem: tooManySigns };
     throw error;
   }
   const outputs = new Set<string>();
@@ -342,11 +346,20 @@ function explain(message: string): string {
   return first;
 }
 
-/** Collects the outputs and parameters that are used. Returns a problem if a name is only known during the run. */
+const tooManySigns = `there are more than ${MOST_LEVELS} "!" or "-" before a value`;
+
+/**
+ * Collects the outputs and parameters that are used. Returns a problem if a name is only known during the run, or if
+ * there are too many signs before a value.
+ *
+ * @param signsBefore Number of signs directly before this node.
+ */
 function collect(
   node: ASTNode,
   into: { outputs: Set<string>; params: Set<string>; names: Set<string> },
+  signsBefore = 0,
 ): string | undefined {
+  if (signsBefore > MOST_LEVELS) return tooManySigns;
   if (node.op === "id" && (node.args === "outputs" || node.args === "params")) {
     return `name one member of "${node.args}", such as ${node.args}["name"]`;
   }
@@ -359,8 +372,9 @@ function collect(
     into.names.add(member.of);
     return undefined;
   }
+  const isSign = node.op === "!_" || node.op === "-_";
   for (const child of childrenOf(node.args)) {
-    const wrong = collect(child, into);
+    const wrong = collect(child, into, isSign ? signsBefore + 1 : 0);
     if (wrong !== undefined) return wrong;
   }
   return undefined;
