@@ -575,19 +575,35 @@ Deno.test("a step runs the bytes that were checked, whatever its files contain w
 });
 
 Deno.test("a step whose file or import has an unusual name is rejected", async () => {
-  for (
-    const uses of [".//own_step.ts", "./a\\\\own_step.ts", "./own_step.ts?x.ts", "./a/%2e%2e/own_step.ts"]
-  ) {
+  const issueOfUses = async (uses: string) => {
     using folder = folderWith(step("return { ok: true };"));
+    await Deno.symlink("loop.ts", `${folder.path}/loop.ts`);
     await Deno.writeTextFile(
       `${folder.path}/own.yaml`,
       `name: own\nsteps: [{ id: own, uses: "${uses}" }]\n`,
     );
-    assertStringIncludes(await folder.issue(), "a TypeScript file beside the recipe", uses);
+    return await folder.issue();
+  };
+  for (
+    const uses of [".//own_step.ts", "./a\\\\own_step.ts", "./own_step.ts?x.ts", "./a/%2e%2e/own_step.ts"]
+  ) {
+    assertStringIncludes(await issueOfUses(uses), "a TypeScript file beside the recipe", uses);
   }
-  for (const name of [".//lib.ts", "./lib.ts?again", "./lib.ts#again", "./l%69b.ts", "./%ff.ts"]) {
+  for (const uses of ["./%.ts", "./%ff_step.ts"]) {
+    assertStringIncludes(await issueOfUses(uses), "write the plain name of the file", uses);
+  }
+  for (
+    const uses of ["./a\\0b.ts", "./a%00b.ts", `./${"a".repeat(300)}.ts`, "./own.yaml/x.ts", "./loop.ts"]
+  ) {
+    assertStringIncludes(await issueOfUses(uses), "cannot be read: ", uses);
+  }
+  for (const name of [".//lib.ts", "./lib.ts?again", "./lib.ts#again", "./l%69b.ts", "./%ff.ts", "./%.ts"]) {
     using folder = folderWith(step("return { ok: true };", `import "${name}";`), { "lib.ts": "" });
     assertStringIncludes(await folder.issue(), "write the plain name of the file", name);
+  }
+  for (const name of ["./a%00b.ts", `./${"a".repeat(300)}.ts`, "./own.yaml/x.ts"]) {
+    using folder = folderWith(step("return { ok: true };", `import "${name}";`));
+    assertStringIncludes(await folder.issue(), "cannot be read: ", name);
   }
   // The name looks like an address, but is the name of a file.
   using folder = folderWith(step("return { ok: true };", 'import "./https:lib.ts";'), { "https:lib.ts": "" });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { BrokerError } from "../../errors.ts";
+import { BrokerError, messageOf } from "../../errors.ts";
 import { readRegular } from "../../regular_files.ts";
 import { sha256 } from "../../sha256.ts";
 import {
@@ -104,8 +104,16 @@ async function codeFiles(copies: CodeCopies, folder: URL): Promise<CodeFiles> {
   };
 }
 
-const pathOf = (file: URL) => decodeURIComponent(file.pathname);
-const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//, "");
+/** Returns the path of a file; a path with an escape that is not UTF-8 stays as it is. */
+function pathOf({ pathname }: URL): string {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return pathname;
+  }
+}
+
+const nameOf = (file: URL) => pathOf(file).replace(/^.*\//, "");
 
 /** Reason if a file was not loaded because the program is ending. */
 export const STOPPED = "it was stopped while it was loaded";
@@ -217,13 +225,7 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
 }
 
 /** Returns whether a URL is the normal spelling for its file: without a query, and without unnecessary escapes. */
-function isPlain(url: URL): boolean {
-  try {
-    return fileUrl(pathOf(url)).href === url.href;
-  } catch {
-    return false; // an escape that is not UTF-8
-  }
-}
+const isPlain = (url: URL) => fileUrl(pathOf(url)).href === url.href;
 
 const shown = (text: string) => text.slice(0, MOST_SHOWN);
 const outsideText = (file: URL) => `it imports "${pathOf(file)}", which is outside the folder of the recipe`;
@@ -305,16 +307,21 @@ export async function isSameCode({ copies, folder }: CodeFiles, expected: string
 async function realFile(file: URL, module: URL, root: string): Promise<string> {
   const name = pathOf(module);
   let path: string;
+  let isRegular: boolean;
   try {
     path = await Deno.realPath(module);
-    if (!(await Deno.stat(path)).isFile) throw refuseCode(file, `"${name}" is not a regular file`);
+    isRegular = (await Deno.stat(path)).isFile;
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    if (!(error instanceof Deno.errors.NotFound)) {
+      // The system rejects some names, such as a name that is too long, and links that lead to each other.
+      throw refuseCode(file, `"${shown(name)}" cannot be read: ${shown(firstLine(messageOf(error)))}`);
+    }
     throw refuseCode(
       file,
       module.href === file.href ? "there is no such file" : `there is no file "${name}"`,
     );
   }
+  if (!isRegular) throw refuseCode(file, `"${name}" is not a regular file`);
   if (path.startsWith(root)) return path;
   throw refuseCode(file, outsideText(module));
 }
