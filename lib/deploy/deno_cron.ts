@@ -92,7 +92,7 @@ function programOf(
  * The store is a file and must outlive the process. If the platform deletes the disk with the process, as Deno Deploy
  * does, hsgate rejects recipes that trade. Runs that take longer than a tick continue while the process lives.
  *
- * DENO_NO_UPDATE_CHECK=1 deno run --unstable-cron ${denoFlags.join(" ")} hsgate_cron.ts
+ * DENO_NO_UPDATE_CHECK=1 deno run --unstable-cron ${shellLine(denoFlags)} hsgate_cron.ts
  *
  * @module
  */

@@ -551,6 +551,14 @@ Deno.test("denoCron() rejects a recipe that trades without a named timeline", ()
   assert(!denoCron([eod], { ...cronOptions, timeline: "production" }).files[0]!.text.includes("timeline:"));
 });
 
+Deno.test("denoCron() quotes the flags in the command that its program shows", () => {
+  const denoFlags = ["--config", "/srv/a; rm -r b/deno.json"];
+  const { files, next } = denoCron([eod], { ...options, tickModule: "./t.ts", denoFlags });
+  for (const text of [files[0]!.text, next.join("\n")]) {
+    assertStringIncludes(text, "--config '/srv/a; rm -r b/deno.json' hsgate_cron.ts");
+  }
+});
+
 Deno.test("deployments name the variables of secrets, and cron reads them from a file", () => {
   const secret = recipe({
     secrets: { chat: { env: "CHAT_WEBHOOK" }, key: { file: "key.txt" } },
