@@ -203,6 +203,9 @@ function hidden(value: string): string {
 /** Maximum number of warnings about names that are not settings, and of characters of such a name. */
 const [MOST_UNKNOWN, MOST_KEY] = [10, 100];
 
+/** Maximum number of names in a settings file. The search for similar names takes time for each one. */
+const MOST_MEMBERS = 1_000;
+
 /** Maximum number of characters of a value that is shown. */
 const MOST_SHOWN = 2_000;
 
@@ -335,9 +338,21 @@ class Loader {
       this.wrong(path, `${twice}${place ?? "something else"}`, "YAML or JSON");
       return {};
     }
-    if (typeof content === "object" && !Array.isArray(content) && content !== null) return content;
-    this.wrong(path, "something else", "lines such as gatewayUrl: http://127.0.0.1:11111");
-    return {};
+    if (typeof content !== "object" || Array.isArray(content) || content === null) {
+      this.wrong(path, "something else", "lines such as gatewayUrl: http://127.0.0.1:11111");
+      return {};
+    }
+    const members = Object.entries(content);
+    if (members.length > MOST_MEMBERS) {
+      this.wrong(path, `${members.length} names`, `at most ${MOST_MEMBERS} names`);
+      return {};
+    }
+    for (const [key, value] of members) {
+      if (typeof value !== "string" || !value.includes("\0")) continue;
+      this.wrong(`${key.slice(0, MOST_KEY)} (${path})`, "[hidden]", "a value without the character NUL");
+      return {};
+    }
+    return content;
   }
 }
 

@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { directOptionsOf } from "../../lib/client/connect_options.ts";
-import { loadSettings, type SettingsSources } from "../../lib/client/load_settings.ts";
+import { inspectSettingsFile, loadSettings, type SettingsSources } from "../../lib/client/load_settings.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 
 const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
@@ -324,6 +324,30 @@ Deno.test("loadSettings() shortens long names, and counts names after the tenth"
   const error = await assertRejects(() => load({ files: { "hsgate.yaml": typos } }), InvalidParamsError);
   assertEquals([error.issues.length, error.message.split("\n").length], [250, 202]);
   assertStringIncludes(error.message, "\nand 50 more");
+});
+
+Deno.test("loadSettings() and inspectSettingsFile() reject a file with too many names, or with a value that no file name can contain", async () => {
+  const many = (count: number) => Array.from({ length: count }, (_, index) => `qqq${index}: x`).join("\n");
+  assertEquals((await load({ files: { "hsgate.yaml": many(1000) } })).warnings.length, 11);
+  const cases: [string, string][] = [
+    [many(1001), "hsgate.yaml: expected at most 1000 names, got 1001 names"],
+    ...["tradePasswordFile", "calendars", "store", "leaseFolder"].map((name): [string, string] => [
+      `${name}: "a\\0b"`,
+      `${name} (hsgate.yaml): expected a value without the character NUL, got [hidden]`,
+    ]),
+  ];
+  for (const [text, expected] of cases) {
+    const readFile = () => Promise.resolve({ text, mode: 0o600 });
+    for (
+      const read of [
+        () => load({ files: { "hsgate.yaml": text } }),
+        () => inspectSettingsFile("hsgate.yaml", readFile),
+      ]
+    ) {
+      const { message } = await assertRejects<Error>(read, InvalidParamsError);
+      assertStringIncludes(message.replaceAll('"', ""), expected);
+    }
+  }
 });
 
 const refusals: [string, World, string][] = [
