@@ -212,7 +212,7 @@ export function normalizeParams(fields: FieldsInfo, given: unknown): unknown {
   for (const [member, value] of Object.entries(given)) {
     const ours = Object.hasOwn(fields, member) ? member : undefined;
     const name = ours ?? Object.keys(fields).find((each) => fields[each]!.wire === member) ?? member;
-    const info = fields[name];
+    const info = Object.hasOwn(fields, name) ? fields[name] : undefined;
     const same = info !== undefined && info.wire === name;
     out[name] = info === undefined
       ? value

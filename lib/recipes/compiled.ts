@@ -77,7 +77,7 @@ export interface CalendarSchedule {
 export interface CronSchedule {
   /** A schedule by a cron pattern. */
   form: "cron";
-  /** The pattern, with five or six fields. */
+  /** The pattern, with five fields. */
   cron: string;
   /** Time zone of the pattern. */
   timezone: string;

@@ -545,6 +545,13 @@ Deno.test("compileRecipe() accepts only references to secrets, and only listed o
   }]);
 });
 
+Deno.test("compileRecipe() rejects a NUL in the file or the command of a secret, which no file name can have", async () => {
+  for (const origin of ['{ file: "a\\0b" }', '{ command: ["a\\0b"] }', '{ command: [cat, "a\\0b"] }']) {
+    const [problem] = await problemsOf(`name: x\nsecrets: { s: ${origin} }\n${read}`);
+    assertStringIncludes(problem!, "expected a text without the character NUL", origin);
+  }
+});
+
 Deno.test("compileRecipe() rejects the clock, unknown names and later steps in expressions", async () => {
   const problem = async (condition: string) => {
     const text = `name: x\nsteps:\n  - { id: day-book, uses: account.funds, with: { market: hk } }\n` +
@@ -712,6 +719,44 @@ Deno.test("bindParams() checks given values against the recipe's parameters", as
       "3:11: params.day: expected a default: a recipe with a schedule runs without given parameters",
     ],
   );
+});
+
+Deno.test("names that every JavaScript object has are unknown names like any other, and __proto__ is no name at all", async () => {
+  const findRecipe = async (name: string) => await compileRecipe(`name: ${name}\n${read}`, "o.yaml");
+  const problems = async (text: string) => {
+    const error = await assertRejects(() => compileRecipe(text, "x.yaml", { now, findRecipe }), RecipeError);
+    return error.issues.map(({ path, message }) => `${path.join(".")} ${message}`);
+  };
+  for (const name of ["constructor", "toString", "hasOwnProperty"]) {
+    for (
+      const step of [`account.funds, with: { market: hk, ${name}: 1 }`, `keep-login, with: { ${name}: 1 }`]
+    ) {
+      const [problem, ...others] = await problems(`name: x\nsteps: [{ id: a, uses: ${step} }]\n`);
+      assertStringIncludes(problem!, `steps.0.with.${name}: no such member`);
+      assertEquals(others, []);
+    }
+    const given = `{ recipe: other, params: { ${name}: "\${{ 1 }}" } }`;
+    const [problem] = await problems(`name: x\nsteps: [{ id: a, uses: run, with: ${given} }]\n`);
+    assertStringIncludes(problem!, "no such parameter");
+    const recipe = await compileRecipe(`name: x\nparams: { ${name}: { type: text } }\n${read}`, "x.yaml");
+    const missing = assertThrows(() => bindParams(recipe, {}), InvalidParamsError);
+    assertEquals(missing.issues.map(({ path }) => path), [[name]]);
+    assertEquals(bindParams(recipe, { [name]: "a" }), { [name]: "a" });
+    const unknown = await compileRecipe(`name: x\n${read}`, "x.yaml");
+    assertThrows(() => bindParams(unknown, { [name]: 1 }), InvalidParamsError, "no such parameter");
+  }
+  for (
+    const line of [
+      "secrets: { __proto__: { command: [id] } }",
+      "params: { __proto__: { type: text } }",
+      "limits: { __proto__: { a: 1 } }",
+      "__proto__: { live: true }",
+    ]
+  ) {
+    const [problem, ...others] = await problems(`name: x\n${line}\n${read}`);
+    assertStringIncludes(problem!, 'no member can have the name "__proto__"', line);
+    assertEquals(others, []);
+  }
 });
 
 Deno.test("recipeJsonSchema() describes each step's own parameters, including expressions in their place", async () => {

@@ -356,7 +356,8 @@ function checkGiven(
   const path = ["with", "params"];
   const found = [...types].flatMap(([key, type]) => {
     const [member, own, ...deeper]: Found["path"] = JSON.parse(key); // `typesOf` wrote the key
-    const wanted = member === "params" && deeper.length === 0 ? paramTypes[String(own)] : undefined;
+    const isParam = member === "params" && deeper.length === 0 && Object.hasOwn(paramTypes, String(own));
+    const wanted = isParam ? paramTypes[String(own)] : undefined;
     return wanted === undefined || mayTake(typeOfParam(wanted), type) ? [] : [
       expected([...path, String(own)], misfit(typeOfParam(wanted), type)),
     ];

@@ -214,7 +214,10 @@ const recipeLimits = {
   name: 500,
 } as const;
 
-/** Returns the first limit that is exceeded. The caller has already limited the nesting depth. */
+/**
+ * Returns the first limit that is exceeded, or the first name that no member may have. The caller has already limited
+ * the nesting depth.
+ */
 export function findExcess(recipe: unknown): Found | undefined {
   const { steps, notices, schedules } = recipeLimits;
   for (const [name, most] of [["steps", steps], ["notify", notices], ["schedule", schedules]] as const) {
@@ -233,6 +236,10 @@ export function findExcess(recipe: unknown): Found | undefined {
         path: path.slice(0, 2),
         message: `expected at most ${recipeLimits.values} values in a recipe`,
       };
+    }
+    // The schemas do not see a member of this name.
+    if (key === "__proto__") {
+      return { path, message: 'no member can have the name "__proto__"', isName: true };
     }
     if (key !== undefined && key.length > recipeLimits.name) {
       return {

@@ -86,7 +86,7 @@ export function bindParams(
   const issues: Issue[] = [];
   for (const [name, value] of Object.entries(given)) {
     if (issues.length >= MOST_ISSUES) break;
-    const type = paramTypes[name];
+    const type = Object.hasOwn(paramTypes, name) ? paramTypes[name] : undefined;
     const expected = type === undefined
       ? `no such parameter${didYouMean(name, names)}`
       : paramFault(type.type, value);
@@ -94,7 +94,7 @@ export function bindParams(
   }
   for (const name of names) {
     const { required, type } = paramTypes[name]!;
-    if (required && given[name] === undefined) {
+    if (required && (!Object.hasOwn(given, name) || given[name] === undefined)) {
       issues.push({ path: [name], value: undefined, expected: expectations[type] });
     }
   }

@@ -72,8 +72,7 @@ const calendarForm = z.strictObject({
 const cronForm = z.strictObject({
   id: scheduleId,
   cron: z.string().meta({
-    description:
-      "Minute, hour, day of the month, month, day of the week; with six fields, seconds come first",
+    description: "Minute, hour, day of the month, month, day of the week",
   }),
   timezone: z.string('a time zone such as "Asia/Hong_Kong"').meta({
     description: "Name of the time zone, such as Asia/Hong_Kong; hsgate never uses the machine's own zone",
@@ -117,13 +116,15 @@ const origin = {
       ? "where the secret comes from: { env: NAME }, { file: path } or { command: [program, argument] }"
       : undefined,
 };
+/** A text that may name a file. */
+const name = z.string().regex(/^[^\0]*$/, "a text without the character NUL, which no name can contain");
 const secretOrigin = z.union([
   z.strictObject(
     { env: z.string().regex(/^[A-Z][A-Z0-9_]*$/, "the name of an environment variable") },
     origin,
   ),
-  z.strictObject({ file: z.string().min(1) }, origin),
-  z.strictObject({ command: z.array(z.string()).min(1) }, origin),
+  z.strictObject({ file: name.min(1) }, origin),
+  z.strictObject({ command: z.array(name).min(1) }, origin),
 ]);
 
 const stepSchema = z.strictObject({

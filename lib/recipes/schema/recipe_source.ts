@@ -32,7 +32,7 @@ export interface CalendarSource {
 export interface CronSource {
   /** Name of the schedule; part of the key of each of its runs. */
   id?: string | undefined;
-  /** Minute, hour, day of the month, month, day of the week; with six fields, seconds come first. */
+  /** Minute, hour, day of the month, month, day of the week. */
   cron: string;
   /** Name of the time zone, such as `Asia/Hong_Kong`. */
   timezone: string;
