@@ -195,6 +195,8 @@ function* wanted({ name = "", file = "", ...recipe }: CompiledRecipe | KnownReci
   if (connect?.to === "gateway" && connect.url !== undefined) {
     yield { kind: "host", name: connect.url, by: "connect", ...trusted };
   }
+  // A login over the direct transport ends every other login of the account, and the settings may use a gateway.
+  if (connect?.to === "direct") yield { kind: "session", name: "connect: direct", by: "connect", ...trusted };
   if (ping !== undefined) {
     yield {
       kind: "host",

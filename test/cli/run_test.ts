@@ -154,6 +154,7 @@ Deno.test("run uses the direct transport if the recipe says so, with and without
   await using platform = await simulatePlatform();
   await using leases = await leaseFolder();
   await using dir = await folder({ "r.yaml": `name: r\nconnect: direct\n${funds}` });
+  await trustAll(`${dir.path}/r.yaml`);
   const { HSGATE_TRANSPORT: _, ...env } = directEnvOf(platform.info, leases.path);
   assertEquals((await runIn(dir.path, ["r.yaml", "--json"], env)).code, 0);
   const file = `${dir.path}/l.db`;
@@ -185,6 +186,25 @@ Deno.test("Connections.isSoleLogin() says that only a login over the direct tran
     return connections.isSoleLogin(recipe);
   };
   assertEquals([await isSole("direct"), await isSole("gateway")], [true, false]);
+});
+
+Deno.test("Connections gives no gateway the trade password of settings that use the direct transport and name no gateway", async () => {
+  await using platform = await simulatePlatform();
+  await using leases = await leaseFolder();
+  const recipe = await compileRecipe(`connect: gateway\n${beat}`, "r.yaml");
+  const usesPassword = async (more: Record<string, string>) => {
+    const env = { ...directEnvOf(platform.info, leases.path), HSGATE_TRADE_PASSWORD_KEY: KEY, ...more };
+    const host = {
+      env: (name: string) => (env as Record<string, string>)[name],
+      readFile: () => Promise.resolve(undefined),
+      note() {},
+    } as unknown as Host; // all that loading settings uses
+    await using connections = await Connections.open({}, host);
+    return connections.passwordMarkOf(recipe, "salt") !== undefined;
+  };
+  assertEquals(await usesPassword({}), false);
+  assertEquals(await usesPassword({ HSGATE_GATEWAY_URL: "http://127.0.0.1:11111" }), true);
+  assertEquals(await usesPassword({ HSGATE_TRANSPORT: "gateway" }), true);
 });
 
 Deno.test("Connections.accountOf() returns one name for each gateway and each transport", async () => {

@@ -107,6 +107,10 @@ const attacks: Readonly<
     text: () => `name: r\n${slot}steps: [{ id: out, uses: TradeUnsubscribe }]\n`,
     told: 'ends or takes over a login, pushes or market data: orders.unsubscribe (step "out")',
   },
+  "the end of every other login, by a direct connection": {
+    text: () => `name: r\n${slot}connect: direct\n${orders}`,
+    told: "ends or takes over a login, pushes or market data: connect: direct (connect)",
+  },
   "a gateway of its own": {
     text: (url) => `name: r\n${slot}connect: { gateway: "${url}" }\n${orders}`,
     told: "(connect)",

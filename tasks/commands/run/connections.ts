@@ -200,15 +200,21 @@ export class Connections implements AsyncDisposable {
 
   /**
    * Returns the settings for a connection. The trade password is only for the gateway that the settings name, by
-   * default a gateway on this machine. Another gateway that a recipe names never gets it.
+   * default a gateway on this machine. Another gateway that a recipe names never gets it. If the settings use the
+   * direct transport and name no gateway, no gateway gets it.
    */
   #settingsFor(connection: Exclude<Connection, { to: "simulator" }>): Settings {
     const own = { ...this.settings, transport: connection.to };
     if (connection.to === "direct") return own;
-    const isOther = gatewayPlace(own.gatewayUrl) !== gatewayPlace(connection.url);
+    const isOther = !this.#hasGateway() || gatewayPlace(own.gatewayUrl) !== gatewayPlace(connection.url);
     own.gatewayUrl = connection.url;
     if (isOther) own.tradePassword = own.tradePasswordKey = own.pushAddress = undefined;
     return own;
+  }
+
+  /** Returns whether a person chose the gateway of the settings, or uses the default one. */
+  #hasGateway(): boolean {
+    return this.settings.transport === "gateway" || this.#loaded.origins.gatewayUrl !== "default";
   }
 
   async #connect(
@@ -218,7 +224,14 @@ export class Connections implements AsyncDisposable {
     const { origins, warnings } = this.#loaded;
     for (const warning of warnings) this.#noteOnce(`warning: ${warning}`);
     const own = this.#settingsFor(connection);
-    if (own.gatewayUrl !== this.settings.gatewayUrl && own.tradePassword !== this.settings.tradePassword) {
+    if (connection.to === "gateway" && !this.#hasGateway()) {
+      this.#noteOnce(
+        `warning: recipe "${name}" connects to a gateway, and the settings use the direct transport and name no ` +
+          "gateway: hsgate does not send the trade password; if the gateway is yours, set gatewayUrl",
+      );
+    } else if (
+      own.gatewayUrl !== this.settings.gatewayUrl && own.tradePassword !== this.settings.tradePassword
+    ) {
       this.#noteOnce(
         `warning: recipe "${name}" names ${
           shownAddress(own.gatewayUrl)
