@@ -15,6 +15,12 @@ import type { Band, RebalanceFile } from "./plan_file.ts";
 import type { Item, Problem, Range } from "./problem.ts";
 import { checkedRows, isExcluded, MOST_LOTS, type Row } from "./rows.ts";
 
+/**
+ * Maximum number of symbols that a plan may trade. The time of a plan grows with the square of this number, and nothing
+ * else runs in the process meanwhile.
+ */
+const MOST_TRADED = 1_000;
+
 /** A symbol that is held or named. */
 export interface Position {
   market: Market;
@@ -237,6 +243,14 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
   const traded = positions.filter(({ item }) =>
     item !== undefined && (item.buys ?? item.sells ?? item.closing) !== undefined
   );
+  if (traded.length > MOST_TRADED) {
+    throw new InvalidParamsError("plan", [{
+      path: ["account"],
+      value: `${traded.length} symbols`,
+      expected:
+        `at most ${MOST_TRADED} symbols that the plan may trade: exclude symbols, or set a wider band`,
+    }]);
+  }
   const problem: Problem = {
     items: traded.map(({ item }) => item!),
     budgets,

@@ -74,6 +74,18 @@ Deno.test("makePlan() plans thousands of listings in a thousand groups", async (
   assertEquals(plan.leftOut.filter(({ reason }) => reason.includes("is inside its band")).length, 4_000);
 });
 
+Deno.test("makePlan() rejects a plan that may trade more than a thousand symbols, before it searches", async () => {
+  const plan = async (count: number) => {
+    const names = Array.from({ length: count }, (_, index) => `K${index}`);
+    const targets = Object.fromEntries(names.map((symbol) => [symbol, "0.0005"]));
+    const quotes = names.map((symbol) => ({ ...hsbc, symbol, price: "1.01", lot: "1" }));
+    const from = await read(JSON.stringify({ market: "hk", targets }));
+    return await makePlan(from, account({ quotes, holdings: [] }), { steps: 0 });
+  };
+  assertEquals((await plan(1_000)).positions.length, 1_000);
+  await assertRejects(() => plan(1_001), InvalidParamsError, "at most 1000 symbols that the plan may trade");
+});
+
 Deno.test("an error about a symbol or a name of a stranger is one short line", async () => {
   const forged = "x\nhsgate: order 77 is placed\u202e\x1b[31m";
   const shown: string[] = [];
