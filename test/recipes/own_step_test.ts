@@ -610,6 +610,17 @@ Deno.test("a step whose file or import has an unusual name is rejected", async (
   assertEquals(await folder.run(), { ok: true });
 });
 
+Deno.test("a step that names more files than it may have is rejected before they are read", async () => {
+  const imports = (count: number) =>
+    Array.from({ length: count }, (_, at) => `import "./m${at}.ts";`).join("\n");
+  for (
+    const [count, expected] of [[199, 'there is no file "'], [200, "it imports more than 200 files"]] as const
+  ) {
+    using folder = folderWith(step("return { ok: true };", imports(count)));
+    assertStringIncludes(await folder.issue(), expected);
+  }
+});
+
 Deno.test("finding imports reads no device and no file outside, even for an import that only Deno finds", async () => {
   for (
     const line of [

@@ -172,7 +172,7 @@ async function moduleOfText(): Promise<ModuleOf> {
   const names: Record<string, string> = JSON.parse(await importsText()).imports;
   return (specifier, bytes) => {
     if (!/\.[cm]?[jt]sx?$/.test(specifier)) return undefined;
-    const dependencies = writtenImports(new TextDecoder().decode(bytes)).map((written) => {
+    const dependencies = Array.from(writtenImports(new TextDecoder().decode(bytes)), (written) => {
       const target = names[written] ??
         (/^\.{0,2}\//.test(written) ? URL.parse(written, specifier)?.href : undefined) ??
         written;
@@ -197,9 +197,7 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
   const read = async (module: string) => {
     const known = copies.get(module);
     if (known !== undefined) return known;
-    if (copies.size >= codeLimits.files) {
-      throw refuseCode(file, `it imports more than ${codeLimits.files} files`);
-    }
+    if (copies.size >= codeLimits.files) throw tooManyFiles(file);
     const url = new URL(module);
     if (!module.startsWith(folder.href)) throw refuseCode(file, outsideText(url));
     // A file must not have two names, and each name must lead to the same file in a copy of the folder.
@@ -228,16 +226,14 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
 const isPlain = (url: URL) => fileUrl(pathOf(url)).href === url.href;
 
 const shown = (text: string) => text.slice(0, MOST_SHOWN);
+const tooManyFiles = (file: URL) => refuseCode(file, `it imports more than ${codeLimits.files} files`);
 const outsideText = (file: URL) => `it imports "${pathOf(file)}", which is outside the folder of the recipe`;
 
 /** Visits and reads all code files, and checks each import. Returns the URLs of the files, the first file first. */
 async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<string[]> {
   // Use the name in the import, not the name of the file: the relative imports of a linked file begin at the link.
-  const seen = new Set<string>();
-  const queue = [file.href];
-  for (let specifier = queue.shift(); specifier !== undefined; specifier = queue.shift()) {
-    if (seen.has(specifier)) continue;
-    seen.add(specifier);
+  const files = new Set([file.href]);
+  for (const specifier of files) { // also visits the files that are added below
     const bytes = await read(specifier);
     if (/\.c[jt]s$/.test(nameOf(new URL(specifier)))) {
       throw refuseCode(
@@ -270,10 +266,11 @@ async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<st
             `"hsgate/recipes" and the toolkit's other modules can be imported`,
         );
       }
-      queue.push(found);
+      files.add(found);
+      if (files.size > codeLimits.files) throw tooManyFiles(file);
     }
   }
-  return [...seen];
+  return [...files];
 }
 
 /** Checks that files have not changed since they were read. @throws {OwnStepError} If they have changed. */

@@ -16,12 +16,12 @@ const BEFORE_PATTERN = new Set(
 );
 
 /**
- * Returns the module names in `import`, `export … from` and `import("…")`, as written. Does not find names that code
- * computes.
+ * Returns the module names in `import`, `export … from` and `import("…")`, as written, each once. Does not find names
+ * that code computes.
  */
-export function writtenImports(code: string): string[] {
+export function writtenImports(code: string): Set<string> {
   const tokens = tokensOf(code);
-  const names: string[] = [];
+  const names = new Set<string>();
   for (const [index, { kind, value }] of tokens.entries()) {
     if (kind !== "word" || tokens[index - 1]?.value === ".") continue;
     const name = value === "import"
@@ -29,7 +29,7 @@ export function writtenImports(code: string): string[] {
       : value === "export" && isList(tokens, index + 1)
       ? nameAfterFrom(tokens, index + 1)
       : undefined;
-    if (name !== undefined) names.push(name);
+    if (name !== undefined) names.add(name);
   }
   return names;
 }
@@ -69,8 +69,17 @@ const isSign = (token: Token | undefined, value: string) => token?.kind === "sig
 
 function tokensOf(code: string): Token[] {
   const tokens: Token[] = [];
-  /** Open braces; `true` for the brace of a template expression. */
-  const braces: boolean[] = [];
+  // Equal tokens are one object, because a file may consist of a million signs.
+  const known = {
+    word: new Map<string, Token>(),
+    text: new Map<string, Token>(),
+    sign: new Map<string, Token>(),
+  };
+  const add = (kind: Token["kind"], value: string) =>
+    tokens.push(known[kind].getOrInsertComputed(value, () => ({ kind, value })));
+  /** Number of open braces: in the innermost template expression, and in each one around it. */
+  let braces = 0;
+  const outerBraces: number[] = [];
   const patterns = {
     skipped: /\s+|\/\/.*|^#!.*/y,
     word: /[\p{ID_Start}$_#\d][\p{ID_Continue}$\u200c\u200d]*/uy,
@@ -99,14 +108,18 @@ function tokensOf(code: string): Token[] {
       at = end < 0 ? code.length : end + 2;
       continue;
     }
-    if (sign === "`" || sign === "}" && braces.pop()) {
+    const endsExpression = sign === "}" && braces === 0 && outerBraces.length > 0;
+    if (endsExpression) braces = outerBraces.pop()!;
+    if (sign === "`" || endsExpression) {
       const text = to(templateEnd(code, at + 1));
-      if (text.endsWith("${")) braces.push(true);
+      if (text.endsWith("${")) {
+        outerBraces.push(braces);
+        braces = 0;
+      }
       // A template without expressions can name a module, like a quoted text.
       const isWhole = sign === "`" && text.length > 1 && text.endsWith("`");
-      tokens.push(
-        isWhole ? { kind: "text", value: unescaped(text.slice(1, -1)) } : { kind: "sign", value: "`" },
-      );
+      if (isWhole) add("text", unescaped(text.slice(1, -1)));
+      else add("sign", "`");
       continue;
     }
     const textEnd = sign === '"' || sign === "'" ? literals.textEnd(sign, at + 1) : -1;
@@ -114,15 +127,16 @@ function tokensOf(code: string): Token[] {
     const patternEnd = textEnd < 0 && sign === "/" && mayBeginPattern(tokens.at(-1))
       ? literals.patternEnd(at + 1)
       : -1;
-    if (textEnd >= 0) tokens.push({ kind: "text", value: unescaped(to(textEnd + 1).slice(1, -1)) });
-    else if (word !== undefined) tokens.push({ kind: "word", value: word[0] });
+    if (textEnd >= 0) add("text", unescaped(to(textEnd + 1).slice(1, -1)));
+    else if (word !== undefined) add("word", word[0]);
     else if (patternEnd > at + 1) {
       at = patternEnd + 1;
       take(patterns.flags);
-      tokens.push({ kind: "text", value: "" });
+      add("text", "");
     } else {
-      if (sign === "{") braces.push(false);
-      tokens.push({ kind: "sign", value: sign });
+      if (sign === "{") braces++;
+      if (sign === "}") braces = Math.max(0, braces - 1);
+      add("sign", sign);
       at++;
     }
   }
