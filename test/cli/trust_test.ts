@@ -1,8 +1,21 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { KeptCode } from "../../lib/recipes/own_steps/code_files.ts";
+import { baseName, OtherRecipes } from "../../lib/recipes/files/load_recipe.ts";
+import { offerTrust, type TrustOffer } from "../../lib/runner/trust/trust.ts";
 import { TrustFile } from "../../lib/runner/trust/trust_file.ts";
 import { hasProgram } from "../support/programs.ts";
-import { cli, envOf, folder, simulate, spawned, start, takeTrace, trustAll, trustEnv } from "./support.ts";
+import {
+  cli,
+  envOf,
+  folder,
+  MORNING,
+  simulate,
+  spawned,
+  start,
+  takeTrace,
+  trustAll,
+  trustEnv,
+} from "./support.ts";
 
 const STEP = (permissions = "{ run: ['touch'] }") =>
   `import { defineStep } from "hsgate/recipes";
@@ -398,6 +411,27 @@ Deno.test("a damaged trust record is a clear error of every command, whatever is
       assertEquals(/internal error/.test(out + err), false, out + err);
     }
   }
+});
+
+Deno.test("offerTrust() compiles a recipe that many others run only once", async () => {
+  await using w = await world(() => ({
+    "a.yaml": "name: a\nsteps: [{ id: x, uses: run, with: { recipe: x } }]\n",
+    "b.yaml": "name: b\nsteps: [{ id: x, uses: run, with: { recipe: x } }]\n",
+    "x.yaml": `name: x\n${orders}`,
+  }));
+  const compiled: string[] = [];
+  const mayRunCode = (file: string) => compiled.push(baseName(file)) > 0;
+  const offers = new Map<string, TrustOffer>();
+  const others = new OtherRecipes();
+  for (const name of ["a.yaml", "b.yaml", "x.yaml"]) {
+    const options = { at: MORNING, mayRunCode };
+    for (const each of await offerTrust(`${w.path}/${name}`, options, offers, others)) {
+      offers.set(each.path, each);
+    }
+  }
+  assertEquals([...offers.values()].map(({ recipe }) => recipe.name), ["a", "x", "b"]);
+  // Once as the recipe that another one runs, and once by itself.
+  assertEquals(compiled.toSorted(), ["a.yaml", "b.yaml", "x.yaml", "x.yaml"]);
 });
 
 Deno.test("a scheduler runs the trusted version until the edit is trusted, and says so", async () => {

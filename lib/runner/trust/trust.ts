@@ -213,18 +213,22 @@ export interface TrustOffer {
  * Loads a recipe and the recipes that it runs, to show them before a person trusts them. Loading runs their TypeScript,
  * in a process without any permission.
  *
+ * @param known Offers of other files, by path. These recipes are not loaded again and not returned.
+ * @param others The recipes that other files run, so that each is compiled only once.
  * @throws {RecipeError} If the recipe has a mistake.
  */
 export async function offerTrust(
   file: string,
   options: CompileOptions & { at: number },
+  known: ReadonlyMap<string, TrustOffer> = new Map(),
+  others: OtherRecipes = new OtherRecipes(),
 ): Promise<TrustOffer[]> {
   const offers = new Map<string, TrustOffer>();
   const queue = [file];
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     const path = await Deno.realPath(next);
-    if (offers.has(path)) continue;
-    const recipe = await loadFile(next, options);
+    if (offers.has(path) || known.has(path)) continue;
+    const recipe = await loadFile(next, options, undefined, others);
     const folder = new URL(".", fileUrl(next));
     const code = codeOf(recipe).filter((each) => each !== "unread");
     const powers = powersOf(recipe);

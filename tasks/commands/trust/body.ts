@@ -5,6 +5,7 @@
  */
 import { inspectSettingsFile, type SettingsFileContent } from "../../../lib/client/load_settings.ts";
 import { readOwned } from "../../../lib/owned_files.ts";
+import { OtherRecipes } from "../../../lib/recipes/files/load_recipe.ts";
 import { offerTrust, Trust, type TrustOffer } from "../../../lib/runner/trust/trust.ts";
 import {
   distrust,
@@ -156,15 +157,15 @@ async function offersOf(
 ): Promise<{ offers: TrustOffer[]; wrong: string[] }> {
   const offers = new Map<string, TrustOffer>();
   const wrong: string[] = [];
+  const options = { at: host.now(), signal: host.signal };
+  const others = new OtherRecipes();
   for (const { path, refused } of await recipeFiles(paths)) {
     if (refused !== undefined) {
       wrong.push(`${path}:1:1: ${refused}`);
       continue;
     }
     try {
-      for (const offer of await offerTrust(path, { at: host.now(), signal: host.signal })) {
-        offers.set(offer.path, offer);
-      }
+      for (const offer of await offerTrust(path, options, offers, others)) offers.set(offer.path, offer);
     } catch (error) {
       if (!(error instanceof RecipeError)) throw error;
       for (const { line, column, message } of error.issues) {
