@@ -139,7 +139,7 @@ steps:
     uses: export-day-book
     with:
       markets: [us]
-      # For an account without futures: [securities]. If the broker rejects a query, the days stay provisional.
+      # For an account without futures: [securities]. If the broker rejects the futures lists, the days stay provisional.
       accounts: [securities]
       sessions: \${{ params.sessions }}
       out: out/day-books

@@ -223,7 +223,7 @@ Deno.test("recipes/margin_watch.yaml posts to a chat when the margin is low, and
   const thin = await runReady("margin_watch", broker, { secret, params: { factor: "60" } });
   assertEquals([thin.ok, told], [
     true,
-    ["Margin is low: net assets 998277.00 HKD, maintenance margin 20351.20 HKD"],
+    ["Margin is low: net assets 995169.80 HKD, maintenance margin 20351.20 HKD"],
   ]);
   await server.shutdown();
 });

@@ -263,7 +263,7 @@ testBoth(
     await assertRejects(
       async () => await backfill(b.store, orders, { calendars: builtInCalendars, ...range, mode: "all" }),
       TypeError,
-      "cannot be traded",
+      "nothing can be traded on a past day",
     );
     const runKey = await addManualRun(b.store, orders, { calendars: builtInCalendars, ...range, id: "1" });
     await assertRejects(
