@@ -112,6 +112,7 @@ export type {
   ViewOptions,
 } from "./market/mod.ts";
 export type { Book } from "./broker/sessions.ts";
+export type { ExtendedSession } from "../calendars/mod.ts";
 export type { OrderPush } from "./contract.ts";
 export type { FillRule } from "./broker/live_order.ts";
 export type { PauseKind } from "./broker/pauses.ts";

@@ -6,9 +6,9 @@ import { linesOf } from "../../tasks/commands/swarm/body.ts";
 import { cli } from "./runner_support.ts";
 
 Deno.test("hsgate swarm --json prints what it ran, what failed, and which faults struck in which state", async () => {
-  const { code, out } = await cli(["swarm", "--seeds", "8", "--from-seed", "9", "--json"]);
+  const { code, out } = await cli(["swarm", "--seeds", "1", "--from-seed", "7", "--json"]);
   const { seeds, days, events, failures, coverage, neverSeen, unreachable } = JSON.parse(out);
-  assertEquals([code, seeds, days, failures], [0, 8, 8, []]);
+  assertEquals([code, seeds, days, failures], [0, 1, 1, []]);
   assert(events > 1_000, String(events));
   assert(Object.keys(coverage).length > 2, JSON.stringify(coverage));
   // Each pair of a state and a fault has struck, has not struck, or cannot strike.
