@@ -14,6 +14,7 @@ import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { executeRun } from "../../lib/runner/run/run.ts";
+import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { beginAttempt, endAttempt, recordArtifact, skipStep } from "../../lib/runner/queries/steps.ts";
@@ -83,6 +84,27 @@ testBoth(
       assertEquals([await events(), (await findRun(store, runKey))!.state], [before, "running"], name);
       await write(store, fresh, later); // control: a valid claim may write
     }
+  },
+);
+
+testBoth(
+  "verifyStore() accepts a second attempt of a write step only after it was resolved to begin again",
+  async () => {
+    await using store = await openStore();
+    await store.run(
+      `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, recipe_sha, trace_id)
+      values ('r/s1/1', 'r', 's1', 'live', 'write', 1, 1, 'waiting_recovery', '', '')`,
+    );
+    await store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
+      values ('r/s1/1', 'rebalance', 0, 2, 'write', 'r', 'begun', 1)`,
+    );
+    const broken = 'rule "a write step was begun once, and again only if it was resolved to begin again"';
+    assertEquals(await verifyStore(store), [`1 rows break the ${broken}`]);
+    await store.event(1, "resolved", { state: "failed" }, "r/s1/1");
+    assertEquals(await verifyStore(store), [`1 rows break the ${broken}`]);
+    await store.event(1, "resolved", { state: "again" }, "r/s1/1");
+    assertEquals(await verifyStore(store), []);
   },
 );
 

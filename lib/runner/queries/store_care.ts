@@ -31,8 +31,10 @@ const rules: readonly { rule: string; sql: string }[] = [
     sql: "select count(*) as n from run where state = 'running' and (holder is null or lease_until is null)",
   },
   {
-    rule: "a write step was begun once",
-    sql: "select count(*) as n from step_run where effect = 'write' and (attempt <> 1 or round <> 0)",
+    rule: "a write step was begun once, and again only if it was resolved to begin again",
+    sql: `select count(*) as n from step_run s where effect = 'write' and (round <> 0 or attempt > 1 + (
+      select count(*) from event e where e.run_key = s.run_key and e.kind = 'resolved'
+        and e.data like '%"state":"again"%'))`,
   },
   {
     rule: "a successful run has no unfinished or failed step",
