@@ -2,8 +2,8 @@
  * Loads modules only when they are needed, so that programs start quickly.
  *
  * Every dynamic import of `lib` goes through {@linkcode lazily}; `tasks/imports.ts` checks that. A plain `import()` takes
- * real time even if the module is loaded. The virtual clock does not wait for it, so the events of a swarm seed would
- * depend on the load of the machine. {@linkcode loadAll} therefore loads every module before a simulation starts.
+ * real time even if the module is loaded. The virtual clock does not wait for it, so the same seed of
+ * `hsgate swarm` would give other events on a busy machine. {@linkcode loadAll} therefore loads every module before a simulation starts.
  *
  * @module
  */

@@ -31,7 +31,7 @@ export interface Page<Row> {
   isLast: boolean;
 }
 
-/** Returns whether an answer lacks its list: it is `null` or absent. */
+/** Returns whether an error says that an answer has no list: it is `null` or absent. */
 export function isNoAnswer(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && error.code === "no-answer";
 }
@@ -146,7 +146,7 @@ abstract class PageWalk<Row> {
     this.last = { ...read, keys };
   }
 
-  /** Requests a page again. Resolves to whether most of its rows are in the same place. */
+  /** Requests a page again. Resolves to whether at least half of its rows are in the same place. */
   async #isUnmoved({ asked, keys, cursors }: Read): Promise<boolean> {
     const { rows } = await this.ask(asked);
     const again = this.seen.keysOf(rows);

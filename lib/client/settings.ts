@@ -20,7 +20,10 @@ export interface Settings extends LimitTexts {
   gatewayUrl: string;
   /** Address of the gateway's push endpoint, `host:port`; by default the host of `gatewayUrl` and port 11112. */
   pushAddress?: string;
-  /** Whether a gateway on another machine, and pings and notices to plain HTTP addresses on other machines, are allowed. */
+  /**
+   * Whether unencrypted connections to other machines are allowed: to the gateway, to its push port, and to the addresses
+   * of pings and notices.
+   */
   plainHttp: "allow" | "refuse";
   /** Longest silence of the push endpoint before its connection is replaced, milliseconds; 0 for no limit. */
   pushIdleMs: number;

@@ -5,12 +5,12 @@
  * after another and never keeps a whole day in memory. If an export stops for any reason, repeat the same call to
  * continue.
  *
- * A day is final when all of these are true:
+ * A day is final when, among others, all of these are true (`summary.ts` has the whole list):
  * - Every list was read from the broker's history, to an end that the broker confirmed.
  * - Every fill has its total of fees.
  * - The session is over, and the clocks of this machine and of the broker agree.
  * - No check found a difference.
- * - For a market without any row, an answer other than the day's empty lists confirms that the day is empty.
+ * - If all lists of a market are empty, another answer of the broker confirms that the day is empty.
  *
  * Any other day is provisional, and the next export reads it again. The export keeps final days without reading them,
  * except the day of the last session: the broker may book something in the evening, so the export reads that day

@@ -260,7 +260,10 @@ export type DayStatus = "final" | "provisional";
 /** The broker's list from which rows were read. */
 export type Origin = "history" | "today";
 
-/** A step in writing the folder of a day. */
+/**
+ * A step in writing the folder of a day: the folder was created, the lists were read, the summary was written, the old
+ * folder was renamed, the new folder has its name, the old folder was removed.
+ */
 export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | "tidied";
 
 /** A progress event of an export. */

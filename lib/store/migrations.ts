@@ -73,10 +73,11 @@ export const migrations: readonly (readonly string[])[] = [
       text text not null)`,
     `create index log_of_run on log (run_key, seq)`,
     `create index log_by_age on log (at)`,
-    // The store's id, and the last write of each account; the mark file of SQLite contains the same.
+    // The store's id.
     `create table store (one integer primary key check (one = 1), id text not null)`,
     // Runs of a recipe up to this slot were removed, so a slot without a row may have run.
     `create table pruned (recipe text primary key, until integer not null)`,
+    // The last write of each account. The mark file of SQLite contains the id and these writes, too.
     `create table account_write (account text primary key, number integer not null, run_key text not null,
       step_id text not null, at integer not null)`,
   ],

@@ -28,7 +28,7 @@ const padding = constants.RSA_PKCS1_PADDING;
 
 /** Options of {@linkcode encryptSegments}. */
 interface SegmentOptions {
-  /** Maximum number of bytes per segment. @default {117, or what the key allows} */
+  /** Maximum number of bytes per segment. @default {what the key allows: 117 for a key of 1024 bits} */
   segmentLength?: number;
 }
 
@@ -47,7 +47,7 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
   }
   const segments: Uint8Array[] = [];
   for (let at = 0; at < plain.length; at += segmentLength) {
-    // Look up the function at each call, because `hsgate swarm` replaces it: it pads each segment at random.
+    // `hsgate swarm` replaces this function, because its padding is random. So look it up at each call.
     segments.push(
       nodeCrypto().publicEncrypt({ key: key.handle, padding }, plain.subarray(at, at + segmentLength)),
     );

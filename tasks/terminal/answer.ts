@@ -35,7 +35,7 @@ export function printAnswer(answer: unknown, options: AnswerOptions): void {
   if (rows !== undefined && !isWhole && mayHaveMore(operation, params, value, rows)) {
     host.note("hsgate: this is one page and there may be more; --all reads all pages");
   }
-  // The broker may send names that the catalogue does not list.
+  // Names that the catalogue does not list come from the broker, and may contain secrets.
   const how = options.inWireForm ? { isOwnName: isWireName(operation) } : {};
   if (view.output === "json") return host.out(JSON.stringify(value), how);
   if (!host.isTerminal && view.columns === undefined && !view.isChosen) {

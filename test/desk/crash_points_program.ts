@@ -22,8 +22,8 @@ import { directOptions } from "../support/direct_client.ts";
 /** One point of the program: the n-th wait of a step, counted from 0. */
 export interface CrashPoint {
   /**
-   * Id of a step. Before its first step, the first process is in `start`, and a later process in `again`. After the last
-   * step, each is in `end`.
+   * Id of a step. Before its first step, the first process is in `start`, and a later process in `again`. After each
+   * step, until the next one begins, the process is in `end`.
    */
   step: string;
   at: number;
@@ -90,7 +90,9 @@ const p6 = place("p6", "206");
 const q1 = conditional("q1", "301");
 const q2 = conditional("q2", "302");
 
-/** The program. Its last writes are new orders, which no later order can prove absent. */
+/**
+ * The program. It ends with new orders. No order follows them, so the lists cannot prove that they were not placed.
+ */
 export const program: readonly Step[] = [
   p1,
   p2,
@@ -221,7 +223,7 @@ export class World {
       now: () => this.now,
       monotonic: () => this.now,
       setTimer: (ms, callback, { isBackground = false } = {}) => {
-        // The reading every few minutes would let time pass without end.
+        // The desk's regular reading of the lists sets its timer again and again, so time would never stop.
         if (isBackground) return () => {};
         let isCancelled = false;
         plan.reach();

@@ -138,7 +138,7 @@ testBoth(
     ]);
     assertStringIncludes(
       await why(b.store, slow, { calendars: builtInCalendars, date: "2025-12-22", now: b.machine.now() }),
-      'schedule "s1" is too slow: 3 runs in a row took longer than the time to the next slot (1500.0 s of 1200.0 s)',
+      'schedule "s1" is too slow: 3 runs in a row took longer than the time to the next slot (1500.0 s; the next slot came after 1200.0 s)',
     );
     takesMs = MINUTE;
     await b.machine.pass(HOUR);

@@ -514,7 +514,7 @@ Deno.test("a Date header far from any trading day does not count as the broker's
   const cases: [date: string, told: string[]][] = [
     ["Fri, 15 Aug 2025 02:00:00 GMT", ["2025-08-15T02:00:00.000Z"]],
     ["Fri, 15 Aug 2008 02:00:00 GMT", []],
-    // This time has no date of four digits, so the lists of a day could not be read.
+    // In Hong Kong this time is in the year 10000, and the lists of a day need a year of four digits, so the lists of a day could not be read.
     ["Fri, 31 Dec 9999 23:59:59 GMT", []],
     ["Sat, 13 Sep 275760 00:00:00 GMT", []],
     ["soon", []],

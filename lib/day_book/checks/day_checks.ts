@@ -57,8 +57,9 @@ interface JournalCheckOptions {
  * Compares the fills with the journal's lines for trades. Each fill should have one line with the fill's amount net
  * of fees.
  *
- * Some brokers book differently, for example one line per order. So if the numbers of rows differ but the sums are
- * equal, or if no fill matches a line, only the sums are compared. The detail then says so.
+ * Some brokers book differently, for example one line per order. So only the sums are compared if the numbers of rows
+ * differ and the sums are equal, if both differ and at most half of the rows match, or if no fill matches a line. The
+ * detail then says so.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;

@@ -32,7 +32,7 @@ export interface KeptDay {
   summary: Summary;
   /** The text of its `summary.json`. */
   text: string;
-  /** Files whose digest differs from the one in the summary. */
+  /** Files that are missing, have no digest in the summary, or have another digest. */
   damaged: string[];
   /** Whether it has every file that the current options request. */
   hasWanted: boolean;

@@ -49,8 +49,8 @@ interface Attempt {
 
 /**
  * Records that an attempt begins. For a write step, this row must exist before anything is sent, and a second row for
- * the same step fails, unless {@linkcode continueRun} let the step begin again. Also counts the write on its account:
- * call {@linkcode Store.mark} before the write is sent.
+ * the same step fails, unless {@linkcode continueRun} let the step begin again. Also counts the write on its account.
+ * The caller must then call {@linkcode Store.mark} before it sends the write.
  */
 export async function beginAttempt(
   store: Store,
@@ -297,7 +297,10 @@ export async function unusualAttempts(
   );
 }
 
-/** Returns the newest output with `holdsUntil`, the end of a login, among a recipe's successful runs, and its slot. */
+/**
+ * Returns the output of the recipe's newest successful run that has `holdsUntil` (the end of a login), and the slot of
+ * that run.
+ */
 export async function lastLoginOutput(
   store: Store,
   recipe: string,

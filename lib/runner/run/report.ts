@@ -344,7 +344,7 @@ export function describeSlowness({ schedule, tookMs, periodMs }: Slowness): stri
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
   return `schedule "${schedule}" is too slow: ${IN_A_ROW} runs in a row took longer than the time to the next slot (${
     seconds(tookMs)
-  } of ${seconds(periodMs)})`;
+  }; the next slot came after ${seconds(periodMs)})`;
 }
 
 /**

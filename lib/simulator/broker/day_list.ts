@@ -82,7 +82,7 @@ export class DayList<Row extends object> {
     return rows;
   }
 
-  /** Returns the index of the first day on or after a date; with `past`, of the first day after the date. */
+  /** Returns the position of the first row on or after a date; with `past`, of the first row after the date. */
   #startOf(date: string, past: boolean): number {
     let [low, high] = [0, this.#dates.length];
     while (low < high) {

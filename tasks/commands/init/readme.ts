@@ -78,9 +78,9 @@ steps:
   - { id: funds, uses: account.funds, with: { market: ${markets[0]} } }
 \`\`\`
 
-- \`run morning_snapshot --manual\` runs a recipe outside its schedule.
-- \`test --from 2025-01-01 --to 2025-12-31\` rehearses the schedules of a year with a simulator.
-- \`deploy --to systemd\` writes files with which the operating system starts the recipes.
+- \`hsgate run morning_snapshot --manual\` runs a recipe outside its schedule.
+- \`hsgate test --from 2025-01-01 --to 2025-12-31\` rehearses the schedules of a year with a simulator.
+- \`hsgate deploy --to systemd\` writes files with which the operating system starts the recipes.
 
 ${toBroker[way]}`;
 }
@@ -111,7 +111,7 @@ export interface NextStep {
 export function nextSteps(answers: Answers, host: Pick<Host, "env" | "now">): NextStep[] {
   const { way, folder } = answers;
   const deno = denoCommand(host);
-  // An installed command names itself.
+  // The installed command sets HSGATE_COMMAND to the words that start it.
   const hsgate = host.env("HSGATE_COMMAND") ?? `${deno} task -q hsgate`;
   const step = (words: string, text: string) => ({ command: `${hsgate} ${words}`, text });
   return [
