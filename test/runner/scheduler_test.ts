@@ -8,7 +8,7 @@ import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { testBoth } from "./both_stores.ts";
-import { randomFrom } from "../../lib/time.ts";
+import { randomFrom, wait } from "../../lib/time.ts";
 import {
   at,
   bench,
@@ -304,6 +304,34 @@ testBoth(
     assertEquals(Math.max(...gaps), 180);
   },
 );
+
+testBoth("Scheduler makes no passes in a loop while a search for an outcome takes long", async () => {
+  const hang = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
+  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang] });
+  const dying = new TestMachine(b.machine.now());
+  await b.another("p0", { machine: dying }).start();
+  await dying.pass(2.1 * HOUR);
+  b.machine.sleep(2.5 * HOUR);
+  let [searches, ticks] = [0, 0];
+  const second = b.another("p2", {
+    recover: async () => {
+      searches++;
+      await wait(b.machine, 2 * MINUTE);
+      return undefined;
+    },
+    onSchedulerEvent: ({ type }) => {
+      if (type === "tick" && ++ticks > 1_000) throw new Error("passes in a loop");
+    },
+  });
+  await second.start();
+  await b.machine.pass(10 * MINUTE);
+  const stopping = second.stop();
+  await b.machine.pass(3 * MINUTE);
+  await stopping;
+  // Each search takes 120 s; the waits after them are 20, 40, 80 and 160 s.
+  assertEquals(searches, 4);
+  assert(ticks < 100, String(ticks));
+});
 
 testBoth(
   "F24: of two schedulers with one account only one uses it, and an expired lease is taken over",

@@ -359,7 +359,10 @@ export class Scheduler implements AsyncDisposable {
     const { isAnyDue, laterAt } = await nextDue(store, now);
     if (isAnyDue) next = Math.min(next, now + pollMs);
     next = Math.min(next, laterAt ?? Infinity);
-    for (const { at } of this.#proveAgain.values()) next = Math.min(next, at - machine.monotonic() + now);
+    // A search that is in progress makes the next pass when it ends.
+    for (const [runKey, { at }] of this.#proveAgain) {
+      if (!this.#recovering.has(runKey)) next = Math.min(next, at - machine.monotonic() + now);
+    }
     const lease = await firstLeaseEnd(store);
     if (lease !== undefined) next = Math.min(next, Math.max(lease + 1, now + pollMs));
     return Math.max(0, Math.min(next - now, tickMs));
@@ -416,9 +419,13 @@ export class Scheduler implements AsyncDisposable {
         if (because === undefined) return;
         this.#proveAgain.delete(runKey);
         await this.#emit({ type: "resolved", at: machine.now(), runKey, because });
-        if (this.#started) void this.#turn();
       }).catch(async (error) => await this.#emit({ type: "error", at: machine.now(), error }))
-        .finally(() => this.#recovering.delete(runKey));
+        .finally(() => {
+          this.#recovering.delete(runKey);
+          const again = this.#proveAgain.get(runKey);
+          if (again !== undefined) again.at = machine.monotonic() + again.waitMs;
+          if (this.#started) void this.#turn();
+        });
       this.#recovering.set(runKey, work);
     }
   }
