@@ -312,8 +312,8 @@ export const faultTable = {
       target.takeOverWithin(size, between((size * 7919) % 1, 40 * SECOND, 5 * MINUTE)),
   },
   "taken-over": {
-    text: "a login of another device ends the login of the program",
-    perDay: 1,
+    text: "a login of another device ends the login of the program; a person resumes the recipes later",
+    perDay: 6,
     only: "direct",
     strike: armed({ kind: "displaced-login" }),
   },

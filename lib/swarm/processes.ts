@@ -6,7 +6,7 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { builtInCalendars } from "../calendars/mod.ts";
-import { createClient } from "../client/client.ts";
+import type { Client } from "../client/client.ts";
 import { directAccount, gatewayAccount } from "../client/account_name.ts";
 import { type LimitTexts, readLimits } from "../client/limits.ts";
 import { compare, type Decimal, subtract } from "../decimal.ts";
@@ -21,6 +21,7 @@ import { tickTable } from "../facts/price_rules.ts";
 import { type CompiledRecipe, compileRecipe } from "../recipes/mod.ts";
 import type { Order } from "../operations/public_types.ts";
 import { Redactor } from "../redact.ts";
+import { refusedLoginOn, releaseLogin, takenOverBy } from "../runner/claims/login_holds.ts";
 import { Scheduler } from "../runner/schedule/scheduler.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 import type { Fault } from "../simulator/endpoints/faults.ts";
@@ -30,7 +31,6 @@ import type { OrderPush } from "../simulator/contract.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { StoreError } from "../store/store_error.ts";
 import { randomFrom, systemMachine, wait } from "../time.ts";
-import { gateway as gatewayTransport } from "../transports/gateway.ts";
 import { isWriting, readStore, SqliteError, tornStore } from "./disk.ts";
 import { type FaultName, faultTable, type FaultTarget } from "./faults.ts";
 import type { Pace } from "./pace.ts";
@@ -42,6 +42,8 @@ const MINUTE = 60_000;
 export const CASH_MS = 5 * MINUTE;
 /** While no faults happen, interval at which the trader's desk compares open intents with the broker's lists. */
 const QUIET_READING_MS = 5 * MINUTE;
+/** A person resumes the recipes this long after another device has taken over the login. */
+const RESUME_MS = 7 * MINUTE;
 const HTTP_PORT = 11_111;
 const PUSH_PORT = 11_112;
 /** Limit of the value of an order. The invariants check it independently of the desk. */
@@ -105,8 +107,10 @@ export interface SwarmOptions {
   recipes: readonly CompiledRecipe[];
   /** Number of schedulers. */
   schedulers: number;
-  /** Whether the trader uses the direct transport. */
+  /** Whether the programs use the direct transport. */
   isDirect: boolean;
+  /** Whether a scheduler is the only program. */
+  isSole: boolean;
   /** Number of lots above which the broker splits an order. @default the broker's own maximum */
   mostLots: number | undefined;
   /** How much happens in the world, and when. */
@@ -216,7 +220,7 @@ export class Swarm implements FaultTarget {
     await this.#broker.run(() => this.#openBroker());
     const [first] = this.#options.pace.awake.flat();
     const delayMs = Math.max(0, first!.from - this.world.now); // each day has a period
-    this.#launch("trader", (process) => this.#trade(process), delayMs + 2_000);
+    if (!this.#options.isSole) this.#launch("trader", (process) => this.#trade(process), delayMs + 2_000);
     for (let number = 1; number <= this.#options.schedulers; number++) {
       this.#launch(`scheduler-${number}`, (process) => this.#schedule(process), delayMs + 3_000 * number);
     }
@@ -492,6 +496,28 @@ export class Swarm implements FaultTarget {
     );
   }
 
+  /** Lets a person resume the recipes some time after another device has taken over the login. */
+  #resumeLater(): void {
+    const person = this.world.process("person");
+    person.run(() =>
+      void (async () => {
+        await wait(systemMachine, RESUME_MS);
+        this.#people++;
+        await using store = await openSqlite(this.store, { mark: "leave" });
+        for (
+          const { name } of [
+            ...this.#options.recipes,
+            ...this.#options.rebalancing.map((each) => each.recipe),
+          ]
+        ) {
+          await store.transaction(() => releaseLogin(store, name, this.world.now));
+        }
+      })().catch((error) => {
+        if (!(error instanceof StoreError) && !(error instanceof SqliteError)) this.unhandled.push(error);
+      }).finally(() => this.#people--)
+    );
+  }
+
   /**
    * Lets a person decide about the intents that the lists cannot resolve. The person knows the truth from the broker's
    * app.
@@ -752,13 +778,11 @@ export class Swarm implements FaultTarget {
     return Number(quotes[0]?.lastPrice ?? "100");
   }
 
-  /** A program that trades with `connect({ store })`. */
-  async #trade(process: Process): Promise<void> {
-    const { world, simulated } = this;
-    const { pace } = this.#options;
-    const { random } = process;
+  /** Returns the options with which a program connects. */
+  #connectOptions(): ConnectOptions | DirectConnectOptions {
+    const { simulated } = this;
     const { tradePassword, tradePasswordKey } = simulated.info;
-    const options: ConnectOptions | DirectConnectOptions = "platform" in simulated
+    return "platform" in simulated
       ? {
         tradePassword,
         direct: {
@@ -779,6 +803,14 @@ export class Swarm implements FaultTarget {
         tradePassword,
         tradePasswordKey,
       };
+  }
+
+  /** A program that trades with `connect({ store })`. */
+  async #trade(process: Process): Promise<void> {
+    const { world } = this;
+    const { pace } = this.#options;
+    const { random } = process;
+    const options = this.#connectOptions();
     const connect = () => "direct" in options ? connectOnly(options) : connectOnly(options);
     const client = await openTrading(connect, options, {
       store: this.store,
@@ -899,17 +931,28 @@ export class Swarm implements FaultTarget {
   /** A scheduler process. */
   async #schedule(process: Process): Promise<void> {
     const { pace, rebalancing } = this.#options;
-    const { tradePassword, tradePasswordKey } = this.simulated.info;
     const store = await openSqlite(this.store);
-    const client = createClient(
-      gatewayTransport({
-        url: `http://127.0.0.1:${HTTP_PORT}`,
-        push: `127.0.0.1:${PUSH_PORT}`,
-        tradePasswordKey,
-        timeoutMs: 5_000,
-      }),
-      { tradePassword },
-    );
+    const options = this.#connectOptions();
+    let client: Promise<Client> | undefined;
+    /** Whether the login of the connection was taken over or refused. */
+    let isStale = false;
+    const connected = async () => {
+      const held = { now: this.world.now, needsAccount: true };
+      const isHeld = await takenOverBy(store, this.account) ??
+        await refusedLoginOn(store, this.account, held);
+      if (isStale && isHeld === undefined) {
+        isStale = false;
+        await client?.then((each) => each.close(), () => {});
+        client = undefined;
+      }
+      client ??= "direct" in options ? connectOnly(options) : connectOnly(options);
+      client.catch(() => client = undefined);
+      return await client;
+    };
+    const onLoginLost = () => {
+      isStale = true;
+      this.#resumeLater();
+    };
     const scheduler = new Scheduler({
       store,
       machine: systemMachine,
@@ -921,7 +964,13 @@ export class Swarm implements FaultTarget {
       ],
       out: this.#options.folder,
       redactor: new Redactor(),
-      client: () => Promise.resolve(client),
+      client: connected,
+      onLoginLost,
+      onEvent: (event) => {
+        const isOut = event.type === "run-ended" &&
+          (event.reason === "displaced" || event.reason === "login");
+        if (isOut) onLoginLost();
+      },
       limits: readLimits(limitsOf(pace)),
       accountOf: () => this.account,
       secret: () => Promise.reject(new TypeError("a world has no secrets")),

@@ -23,12 +23,14 @@ import {
   SYMBOLS,
   type TrueOrder,
 } from "./processes.ts";
-import type { Pace } from "./pace.ts";
 
 const MINUTE = 60_000;
 
-/** Fraction of the worlds with schedulers that rebalance: of full worlds, and of short ones. */
-const SHARES = { full: 0.45, short: 0.12 };
+/**
+ * Fraction of the worlds with schedulers that rebalance: of full worlds, of short ones, and of those whose only program
+ * is a scheduler on the direct transport.
+ */
+const SHARES = { full: 0.45, short: 0.12, sole: 0.5 };
 /** Minutes from the open to each rebalancing of a day. The second rebalancing sells what the first one has bought. */
 const STARTS = [40, 95];
 /** How long an execution may take, in minutes. */
@@ -38,10 +40,10 @@ const DEADLINES = [5, 10, 20];
 export async function drawRebalancing(
   seed: number,
   sessions: readonly { date: string; openAt: number }[],
-  { isShort }: Pick<Pace, "isShort">,
+  { isShort, isSole }: { isShort: boolean; isSole: boolean },
 ): Promise<Rebalancing[]> {
   const random = randomFrom(seed * 7 + 4);
-  if (random() >= (isShort ? SHARES.short : SHARES.full)) return [];
+  if (random() >= (isSole ? SHARES.sole : isShort ? SHARES.short : SHARES.full)) return [];
   const below = (most: number) => Math.floor(random() * most);
   const one = <T>(from: readonly T[]): T => from[below(from.length)]!; // below its length
   const market = new SimulatedMarket({ seed });

@@ -94,12 +94,13 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   const nights = randomFrom(seed * 7 + 2);
   const start = sessions[0]!.openAt - 15 * MINUTE;
   const random = randomFrom(seed * 7 + 1);
-  // The account allows only one trade connection, so a trader on the direct transport runs without schedulers.
+  // The account allows only one connection of the direct transport, so either the trader uses it or one scheduler.
   const isDirect = random() < 0.25;
-  const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
+  const isSole = isDirect && randomFrom(seed * 7 + 6)() < 0.4;
+  const schedulers = isSole ? 1 : isDirect ? 0 : random() < 0.5 ? 1 : 2;
   const mostLots = random() < 0.3 ? 1 : undefined;
   const isShort = isShortWorld(seed);
-  const rebalancing = schedulers === 0 ? [] : await drawRebalancing(seed, sessions, { isShort });
+  const rebalancing = schedulers === 0 ? [] : await drawRebalancing(seed, sessions, { isShort, isSole });
   const windows = rebalancing.flatMap((each) => each.windows);
   const pace = drawPace(seed, sessions, { isShort, schedulers, windows });
   const plan = options.plan ?? drawPlan(random, pace.faults, { start, isDirect, schedulers });
@@ -122,6 +123,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     recipes,
     schedulers,
     isDirect,
+    isSole,
     mostLots,
     pace,
     rebalancing,

@@ -5,12 +5,12 @@ import { swarm } from "../../lib/swarm/mod.ts";
 // A process that dies in a world closes nothing, so its ciphers stay until they are collected.
 const sanitizeResources = false;
 
-Deno.test("one day of each seed from 1 to 30, over both transports, ends without a failure", {
+Deno.test("one day of each seed from 1 to 60, over both transports, ends without a failure", {
   sanitizeResources,
 }, async () => {
-  const { seeds, failures, coverage, plans } = await swarm({ seeds: 30, fromSeed: 1, shrinks: false });
+  const { seeds, failures, coverage, plans } = await swarm({ seeds: 60, fromSeed: 1, shrinks: false });
   assertEquals(failures, []);
-  assertEquals(seeds, 30);
+  assertEquals(seeds, 60);
   // These seeds reach what the swarm is for: faults while an outcome is unknown.
   const kinds = Object.keys(coverage.unknown ?? {});
   assert(kinds.length >= 8, kinds.join(", "));
