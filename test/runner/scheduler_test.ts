@@ -280,15 +280,21 @@ testBoth(
   },
 );
 
+/** Returns a bench whose scheduler has died during a write, when the lease of its run is over. */
+async function afterDeathInWrite() {
+  const hang = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
+  const b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang] });
+  const dying = new TestMachine(b.machine.now());
+  await b.another("p0", { machine: dying }).start();
+  await dying.pass(2.1 * HOUR);
+  b.machine.sleep(2.5 * HOUR);
+  return b;
+}
+
 testBoth(
   "Scheduler searches ever more rarely for the outcome of an interrupted write, at least every 3 min",
   async () => {
-    const hang = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
-    await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang] });
-    const dying = new TestMachine(b.machine.now());
-    await b.another("p0", { machine: dying }).start();
-    await dying.pass(2.1 * HOUR);
-    b.machine.sleep(2.5 * HOUR);
+    await using b = await afterDeathInWrite();
     const times: number[] = [];
     const second = b.another("p2", {
       recover: () => {
@@ -306,12 +312,7 @@ testBoth(
 );
 
 testBoth("Scheduler makes no passes in a loop while a search for an outcome takes long", async () => {
-  const hang = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
-  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang] });
-  const dying = new TestMachine(b.machine.now());
-  await b.another("p0", { machine: dying }).start();
-  await dying.pass(2.1 * HOUR);
-  b.machine.sleep(2.5 * HOUR);
+  await using b = await afterDeathInWrite();
   let [searches, ticks] = [0, 0];
   const second = b.another("p2", {
     recover: async () => {
