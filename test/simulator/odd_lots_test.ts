@@ -1,6 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { add, multiply } from "../../lib/decimal.ts";
 import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import { writePrice } from "../../lib/simulator/broker/money.ts";
+import { OddLots } from "../../lib/simulator/broker/odd_lots.ts";
+import { dayAt } from "../../lib/simulator/broker/sessions.ts";
 import { scriptPlan } from "../../lib/simulator/script.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 import { hk, market, open, refused } from "./desk.ts";
@@ -101,4 +105,36 @@ Deno.test("a sold odd lot is in cash, holdings and journal to the cent, and howe
     return add(sum, side === "sell" ? gross : `-${gross}`, `-${fees!.total!}`);
   }, "0.00");
   assertEquals(Number(amounts(desk.journal("hk", DATE))), Number(expected));
+});
+
+Deno.test("a limit at exactly a participant's price is enough, and no participant is nearer than 0.3% to the market", () => {
+  for (const [side, factor] of [["buy", 1.05], ["sell", 0.95]] as const) {
+    const fillAt = (price: string) => {
+      const desk = open(MORNING);
+      desk.place({
+        ...odd,
+        orderType: "enhanced-limit",
+        quantity: "100",
+        side: "buy",
+        price: limitAt(1.002),
+      });
+      desk.to(MORNING + 10_000);
+      const id = desk.place({ ...odd, side, price });
+      desk.to(hk(DATE, "11:59:00"));
+      return desk.fillsOf(id)[0]!;
+    };
+    const first = fillAt(limitAt(factor));
+    assertEquals(fillAt(first.price), first);
+  }
+  const lots = new OddLots(7, market);
+  const day = dayAt(builtInCalendars, "hk", MORNING);
+  let nearest = Infinity;
+  for (const { from, to } of day.segments) {
+    for (let at = from; at < to; at += 1_000) {
+      const price = lots.price(SYMBOL, { day, isSell: false, at });
+      if (price === undefined) continue;
+      nearest = Math.min(nearest, Number(writePrice(price)) / Number(market.lastPrice(SYMBOL, at)) - 1);
+    }
+  }
+  assert(nearest >= 0.003 && nearest < 0.02, String(nearest));
 });

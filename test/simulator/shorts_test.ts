@@ -1,3 +1,4 @@
+import { shortTerms } from "../../lib/simulator/broker/short_terms.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { add, multiply, subtract } from "../../lib/decimal.ts";
 import type { BuyingPower, Holding } from "../../lib/operations/account.ts";
@@ -237,4 +238,12 @@ Deno.test("a conditional order can open a short position", () => {
   });
   desk.to(desk.now() + 60_000);
   assertEquals(desk.held()?.quantity, "-20");
+});
+
+Deno.test("the terms of short sales are those of docs/simulator.md", () => {
+  assertEquals(shortTerms, {
+    initialMarginRatio: "0.50",
+    maintenanceMarginRatio: "0.30",
+    interestRate: "0.03",
+  });
 });
