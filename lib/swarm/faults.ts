@@ -48,10 +48,12 @@ export interface FaultTarget {
   halt(ms: number): void;
   /** The owner trades in the broker's app. */
   tradeByHand(size: number): void;
+  /** The owner places the latest order once more in the broker's app. */
+  repeatByHand(): void;
 }
 
 /** A kind of fault. */
-interface FaultEntry {
+export interface FaultEntry {
   /** What the fault does, in words. */
   text: string;
   /** Mean number of faults in a trading day, if the seed uses this kind. */
@@ -61,19 +63,31 @@ interface FaultEntry {
    * worlds
    */
   only?: "direct" | "schedulers";
+  /** Whether the fault strikes at a later call, answer or push. @default false */
+  isArmed?: boolean;
+  /** A state for which most faults of this kind wait. @default none */
+  state?: IntentState;
   /** Causes the fault. `size` is a random number from the plan, at least 0 and below 1. */
   strike(target: FaultTarget, size: number): void;
 }
 
-/** Arms a fault of the simulator for the next call; in half of the cases, for the next order write. */
-const armed = (fault: Fault) => (target: FaultTarget, size: number) => {
-  const writes = ["orders.place", "orders.place", "orders.cancel", "orders.amend"];
-  const isWrite = size < 0.6 && fault.operation === undefined && fault.push === undefined;
-  target.arm({ ...fault, ...isWrite && { operation: writes[Math.floor(size * 1000) % writes.length]! } });
-};
+/** A fault of the simulator, which strikes at a later call, answer or push. */
+const armed = (faultOf: (size: number) => Fault): Pick<FaultEntry, "isArmed" | "strike"> => ({
+  isArmed: true,
+  strike: (target, size) => target.arm(faultOf(size)),
+});
 
-const pages = (kind: Fault["kind"]) => (target: FaultTarget, size: number) =>
-  target.arm({ kind, operation: size < 0.8 ? "orders.today" : "fills.today" });
+/** A fault of the simulator for the next call; in most cases, for the next order write. */
+const atCall = (fault: Fault | ((size: number) => Fault)) =>
+  armed((size) => ({
+    ...typeof fault === "function" ? fault(size) : fault,
+    ...size < 0.6 && { operation: writes[Math.floor(size * 1000) % writes.length]! }, // below their number
+  }));
+const writes = ["orders.place", "orders.place", "orders.cancel", "orders.amend"];
+
+/** A fault of a page of one of the lists that prove outcomes. */
+const atPage = (kind: Fault["kind"]) =>
+  armed((size) => ({ kind, operation: size < 0.8 ? "orders.today" : "fills.today" }));
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -84,85 +98,82 @@ export const faultTable = {
   "lost-answer": {
     text: "the broker executes a call, and its answer is lost",
     perDay: 6,
-    strike: armed({ kind: "lost-answer" }),
+    ...atCall({ kind: "lost-answer" }),
   },
   "lost-request": {
     text: "a request is lost before the broker executes it",
     perDay: 6,
-    strike: armed({ kind: "lost-request" }),
+    ...atCall({ kind: "lost-request" }),
   },
   "late-answer": {
     text: "an answer comes after up to 40 s, perhaps after its call was given up",
     perDay: 4,
-    strike: (target, size) =>
-      armed({ kind: "delay", ms: between(size, 500, 40_000), when: "answer" })(target, size),
+    ...atCall((size) => ({ kind: "delay", ms: between(size, 500, 40_000), when: "answer" })),
   },
   "late-request": {
     text: "the broker executes a call after up to 40 s, perhaps after it was given up",
     perDay: 4,
-    strike: (target, size) =>
-      armed({ kind: "delay", ms: between(size, 500, 40_000), when: "request" })(target, size),
+    ...atCall((size) => ({ kind: "delay", ms: between(size, 500, 40_000), when: "request" })),
   },
   "reset-after": {
     text: "a connection is reset after some bytes of an answer",
     perDay: 4,
-    strike: (target, size) =>
-      armed({ kind: "reset-after", bytes: between((size * 7919) % 1, 1, 400) })(target, size),
+    ...atCall((size) => ({ kind: "reset-after", bytes: between((size * 7919) % 1, 1, 400) })),
   },
   "busy": {
     text: "the broker rejects a call as busy",
     perDay: 4,
-    strike: armed({ kind: "busy" }),
+    ...atCall({ kind: "busy" }),
   },
   "http-error": {
     text: "the gateway answers with HTTP 503",
     perDay: 3,
-    strike: armed({ kind: "http-error" }),
+    ...atCall({ kind: "http-error" }),
   },
   "not-json": {
     text: "the broker executes a call, and its answer is a page of HTML",
     perDay: 2,
-    strike: armed({ kind: "not-json" }),
+    ...atCall({ kind: "not-json" }),
   },
   "expired-login": {
     text: "the trade login expires",
     perDay: 3,
-    strike: armed({ kind: "expired-login" }),
+    ...atCall({ kind: "expired-login" }),
   },
   "short-page": {
     text: "a page of a list has half of its rows, although more exist",
-    perDay: 2,
-    strike: pages("short-page"),
+    perDay: 6,
+    ...atPage("short-page"),
   },
   "empty-page": {
     text: "a page of a list arrives without its rows",
     perDay: 3,
-    strike: pages("empty-page"),
+    ...atPage("empty-page"),
   },
   "cursor-repeat": {
     text: "the cursor of a page is that of its request",
     perDay: 2,
-    strike: pages("cursor-repeat"),
+    ...atPage("cursor-repeat"),
   },
   "duplicate-push": {
     text: "a push arrives twice",
     perDay: 4,
-    strike: (target) => target.arm({ kind: "duplicate-push" }),
+    ...armed(() => ({ kind: "duplicate-push" })),
   },
   "reorder-push": {
     text: "a push arrives after the one that follows it",
     perDay: 4,
-    strike: (target) => target.arm({ kind: "reorder-push" }),
+    ...armed(() => ({ kind: "reorder-push" })),
   },
   "drop-push": {
     text: "a push does not arrive",
     perDay: 4,
-    strike: (target) => target.arm({ kind: "drop-push" }),
+    ...armed(() => ({ kind: "drop-push" })),
   },
   "cut-push": {
     text: "the push connections are cut, and the gateway forgets the subscriptions",
     perDay: 2,
-    strike: (target, size) => target.arm({ kind: "cut-push", bytes: between(size, 0, 100) }),
+    ...armed((size) => ({ kind: "cut-push", bytes: between(size, 0, 100) })),
   },
   "connection-cut": {
     text: "a connection is reset after some bytes, in one direction",
@@ -251,19 +262,19 @@ export const faultTable = {
   },
   ...Object.fromEntries(
     ([
-      ["unanswered", "a call is executed and never answered, and the connection keeps working", 4],
-      ["silence", "a connection sends nothing more, although it stays open", 2],
-      ["system-error", "a call is rejected as a system exception", 3],
-      ["expired-token", "the token expires", 2],
-      ["second-init", "the platform forgets the session of a connection", 2],
-      ["wrong-signature", "an answer has a wrong signature", 2],
-      ["wrong-padding", "an answer has invalid padding", 2],
-      ["truncated-frame", "an answer ends before its frame does", 2],
-      ["split-frame", "an answer arrives in pieces", 2],
-      ["merged-frames", "an answer arrives together with the next frame", 2],
+      ["unanswered", "a call is executed and never answered, and the connection keeps working", 5],
+      ["silence", "a connection sends nothing more, although it stays open", 5],
+      ["system-error", "a call is rejected as a system exception", 5],
+      ["expired-token", "the token expires", 5],
+      ["second-init", "the platform forgets the session of a connection", 5],
+      ["wrong-signature", "an answer has a wrong signature", 5],
+      ["wrong-padding", "an answer has invalid padding", 5],
+      ["truncated-frame", "an answer ends before its frame does", 5],
+      ["split-frame", "an answer arrives in pieces", 5],
+      ["merged-frames", "an answer arrives together with the next frame", 5],
     ] as const).map(([kind, text, perDay]) => [
       kind,
-      { text, perDay, only: "direct", strike: armed({ kind }) },
+      { text, perDay, only: "direct", ...atCall({ kind }) },
     ]),
   ) as Record<SocketFault, FaultEntry>,
   "halt": {
@@ -276,6 +287,12 @@ export const faultTable = {
       "the owner places or cancels an order in the broker's app, perhaps with the terms of an order of ours",
     perDay: 4,
     strike: (target, size) => target.tradeByHand(size),
+  },
+  "repeated-order": {
+    text: "the owner places our latest order once more in the broker's app",
+    perDay: 5,
+    state: "unknown",
+    strike: (target) => target.repeatByHand(),
   },
   "stop-within": {
     text: "a process gets no processor for up to three minutes in the middle of a run or an order",
@@ -315,7 +332,7 @@ export const faultTable = {
     text: "a login of another device ends the login of the program; a person resumes the recipes later",
     perDay: 6,
     only: "direct",
-    strike: armed({ kind: "displaced-login" }),
+    ...atCall({ kind: "displaced-login" }),
   },
 } satisfies Record<string, FaultEntry>;
 
@@ -364,7 +381,31 @@ export interface PlannedFault {
   kind: FaultName;
   /** A number from which the fault derives its details. */
   size: number;
+  /**
+   * The fault waits until an intent is in this state. If it cannot strike while the state lasts, it waits for the next
+   * such time. @default it does not wait
+   */
+  state?: IntentState;
 }
+
+/** Describes a fault of a plan for the log. */
+export const faultText = ({ kind, size, state }: PlannedFault): string =>
+  `fault ${kind} ${size.toFixed(3)}${state === undefined ? "" : ` while an intent is ${state}`}`;
+
+/** States that faults wait for. They last only for a moment, or few intents reach them. */
+const aims: readonly IntentState[] = [
+  "planned",
+  "approved",
+  "sent",
+  "acknowledged",
+  "part-filled",
+  "rejected",
+  "expired",
+  "unknown",
+  "ambiguous",
+];
+/** Fraction of the plans of which some faults wait for a state. */
+const AIMED = 0.6;
 
 /**
  * Draws a plan. Each seed leaves out a random subset of the kinds, so that frequent kinds do not hide rare ones.
@@ -379,10 +420,12 @@ export function drawPlan(
   const isPossible = { direct: isDirect, schedulers: schedulers > 0 };
   const plan: PlannedFault[] = [];
   const share = 0.15 + 0.6 * random();
+  const isAimed = random() < AIMED;
+  const states = aims.filter(() => random() < 0.3);
   for (const kind of faultNames) {
     const isOn = random() < share;
     for (const { from, to, weight } of periods) {
-      const { perDay, only }: FaultEntry = faultTable[kind];
+      const { perDay, only, state: usual }: FaultEntry = faultTable[kind];
       // A random number with a Poisson distribution and this mean.
       for (
         let left = Math.exp(-perDay * weight * (0.3 + random())), at = random();
@@ -390,7 +433,15 @@ export function drawPlan(
         at *= random()
       ) {
         const fault = { atMs: Math.floor(from - start + random() * (to - from)), kind, size: random() };
-        if (isOn && (only === undefined || isPossible[only])) plan.push(fault);
+        const aim = random();
+        const state = isAimed && aim < 0.5
+          ? states[Math.floor(aim * 2 * states.length)]
+          : aim < 0.9
+          ? usual
+          : undefined;
+        if (isOn && (only === undefined || isPossible[only])) {
+          plan.push({ ...fault, ...state !== undefined && { state } });
+        }
       }
     }
   }

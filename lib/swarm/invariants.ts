@@ -15,7 +15,7 @@ import { findRun, type RunRow } from "../runner/queries/runs.ts";
 import { findPlan, type PlanRecord } from "../rebalance/queries.ts";
 import type { Store } from "../store/store.ts";
 import type { Pipe } from "./pipes.ts";
-import { type Executed, holderOf, liveStatuses, ORDER_CAP, type Swarm, type TrueOrder } from "./processes.ts";
+import { type Executed, holderOf, liveStatuses, type Swarm, type TrueOrder } from "./processes.ts";
 import {
   belowBuffer,
   beyondPlan,
@@ -219,7 +219,7 @@ export const invariants = {
         return multiply(price, quantity);
       };
       const isPlaced = ({ kind, sentAt }: Intent) => kind === "place" && sentAt !== undefined;
-      const wrong = sent.find((intent) => isPlaced(intent) && compare(valueOf(intent), ORDER_CAP) > 0);
+      const wrong = sent.find((intent) => isPlaced(intent) && compare(valueOf(intent), swarm.caps.order) > 0);
       if (wrong !== undefined) return `${describe(wrong)} is worth ${valueOf(wrong)}`;
       if (sent.length === 0) return undefined;
       const day = (at: number) => Math.floor((at + 8 * 3_600_000) / 86_400_000);
@@ -228,7 +228,7 @@ export const invariants = {
         isPlaced(intent) && !refused.includes(intent.state) && day(intent.sentAt!) === day(sent[0]!.sentAt!)
       );
       const total = sumOf(today.map(valueOf));
-      return compare(total, swarm.dayCap) > 0 ? `the orders of the day are worth ${total}` : undefined;
+      return compare(total, swarm.caps.day) > 0 ? `the orders of the day are worth ${total}` : undefined;
     },
   },
   "cash": {
@@ -389,7 +389,7 @@ export const quietInvariants = {
           kind === "amend" && unresolvedStates.includes(state) &&
           executed.orderIds.includes(String(params.orderId))
         );
-        if (!isLive && !hasEnded && !isAmended) {
+        if (!isLive && !hasEnded && !isAmended && !orders.some((order) => swarm.isShownOpen(order))) {
           return `${describe(intent)}: its orders are ${orders.map(({ status }) => status).join(", ")}`;
         }
       }

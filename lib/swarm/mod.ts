@@ -69,8 +69,8 @@ export interface SwarmFailure {
   what: string;
   /** Virtual time of the event, ISO 8601. */
   at: string;
-  /** The plan, shrunk if requested: for each fault its time, its kind, and the number from which its details derive. */
-  faults: { atMs: number; kind: string; size: number }[];
+  /** The plan, shrunk if requested. */
+  faults: PlannedFault[];
 }
 
 /** What a swarm found. */

@@ -38,6 +38,14 @@ export interface Pace {
   reconcileMs: number;
   /** While orders are open, interval at which the broker sends pushes of what has happened. */
   roundMs: number;
+  /** The symbols that the trader trades. */
+  symbols: readonly string[];
+  /** The largest distance of its prices from the last price, as a fraction. */
+  distance: number;
+  /** Value up to which its orders go, HKD. An order of up to three lots may be larger. */
+  orderValue: number;
+  /** Limit of the value of an order. */
+  orderCap: Decimal;
   /** Limit of the value of a day's orders, which some days reach. */
   dayCap: Decimal;
   /** When faults may strike. */
@@ -56,8 +64,18 @@ export interface Session {
 /** No fault strikes in this time before the close, so that the world is quiet for a while with the market open. */
 export const QUIET_MS = 35 * MINUTE;
 
+/** The symbols of most worlds. */
+export const SYMBOLS: readonly string[] = ["00700.HK", "09988.HK", "00005.HK", "01810.HK"];
+/** Symbols with so few trades that a large order waits for a while between its fills. */
+const QUIET_SYMBOLS: readonly string[] = ["09999.HK", "00388.HK", "00001.HK"];
+
 /** Fraction of the worlds that are short. */
 const SHORT = 0.98;
+/**
+ * Fraction of the short worlds with large orders that stay open. The broker fills them in parts, and some expire in the
+ * evening.
+ */
+const LARGE = 0.15;
 /** The recipe that buys has its window in this part of the day, minutes from the open. */
 const EARLY = [27, 34] as const;
 /** In a short world, the programs run from this long before to this long after a period in which they trade. */
@@ -103,6 +121,10 @@ export function drawPace(
       readMs: 75 * MINUTE,
       reconcileMs: one(fullReadings),
       roundMs: one(fullRounds),
+      symbols: SYMBOLS,
+      distance: 0.01,
+      orderValue: 0,
+      orderCap: "120000",
       dayCap: "700000",
       faults: sessions.map(({ openAt, closeAt }) => ({
         from: openAt - 5 * MINUTE,
@@ -112,6 +134,7 @@ export function drawPace(
     };
   }
   const weight = 0.05 + 0.3 * random();
+  const isLarge = randomFrom(seed * 7 + 8)() < LARGE;
   const trading = sessions.map(({ openAt, closeAt }) => {
     const length = (10 + 40 * random()) * MINUTE;
     // Half of the periods are around the recipe that buys, so that it and the trader trade at the same time.
@@ -135,13 +158,17 @@ export function drawPace(
         })),
       )
     ),
-    cancelsAtEnd: random() < 0.8,
+    cancelsAtEnd: !isLarge && random() < 0.8,
     trading,
     actMs: 12 * MINUTE,
     readMs: 10 * HOUR,
     reconcileMs: one(shortReadings),
-    roundMs: one(shortRounds),
-    dayCap: windows.length > 0 ? "700000" : "250000", // a plan needs more
+    roundMs: isLarge ? MINUTE / 4 : one(shortRounds),
+    symbols: isLarge ? QUIET_SYMBOLS : SYMBOLS,
+    distance: isLarge ? 0.03 : 0.01,
+    orderValue: isLarge ? 500_000 : 0,
+    orderCap: isLarge ? "600000" : "120000",
+    dayCap: isLarge ? "2500000" : windows.length > 0 ? "700000" : "250000", // a plan needs more
     faults: [
       ...trading.map(({ from, to }, index) => ({
         from: from - 2 * MINUTE,

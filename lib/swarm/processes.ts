@@ -12,6 +12,7 @@ import { type LimitTexts, readLimits } from "../client/limits.ts";
 import { compare, type Decimal, subtract } from "../decimal.ts";
 import { decideIntent } from "../desk/decide.ts";
 import { clearHalt, setHalt, unresolvedIntents } from "../desk/queries.ts";
+import type { IntentState } from "../desk/states.ts";
 import { targetsOf } from "../desk/terms.ts";
 import { openTrading } from "../desk/trading.ts";
 import { connect as connectOnly, type ConnectOptions, type DirectConnectOptions } from "../client/connect.ts";
@@ -32,8 +33,15 @@ import { openSqlite } from "../store/sqlite.ts";
 import { StoreError } from "../store/store_error.ts";
 import { randomFrom, systemMachine, wait } from "../time.ts";
 import { isWriting, readStore, SqliteError, tornStore } from "./disk.ts";
-import { type FaultName, faultTable, type FaultTarget } from "./faults.ts";
-import type { Pace } from "./pace.ts";
+import {
+  type FaultEntry,
+  type FaultName,
+  faultTable,
+  type FaultTarget,
+  faultText,
+  type PlannedFault,
+} from "./faults.ts";
+import { type Pace, SYMBOLS } from "./pace.ts";
 import type { Network, PipeFault } from "./pipes.ts";
 import type { Process, World } from "./world.ts";
 
@@ -46,15 +54,12 @@ const QUIET_READING_MS = 5 * MINUTE;
 const RESUME_MS = 7 * MINUTE;
 const HTTP_PORT = 11_111;
 const PUSH_PORT = 11_112;
-/** Limit of the value of an order. The invariants check it independently of the desk. */
-export const ORDER_CAP = "120000";
-const limitsOf = ({ dayCap }: Pace): LimitTexts => ({
+const limitsOf = ({ orderCap, dayCap }: Pace): LimitTexts => ({
   liveTrading: "allow",
-  maxOrderValue: `${ORDER_CAP} HKD`,
+  maxOrderValue: `${orderCap} HKD`,
   maxDayValue: `${dayCap} HKD`,
   priceCollar: "5%",
 });
-export const SYMBOLS = ["00700.HK", "09988.HK", "00005.HK", "01810.HK"];
 
 /** An order at the broker, as the broker knows it. */
 export interface TrueOrder {
@@ -71,6 +76,8 @@ export interface TrueOrder {
   call: number;
   /** True time at which the broker accepted it, Unix milliseconds. */
   placedAt: number;
+  /** Whether it ended with the market's day, and not by a cancellation. */
+  hasLapsed: boolean;
 }
 
 /** An order write that the broker has executed. */
@@ -113,6 +120,8 @@ export interface SwarmOptions {
   isSole: boolean;
   /** Number of lots above which the broker splits an order. @default the broker's own maximum */
   mostLots: number | undefined;
+  /** Whether the broker's lists still show orders as open that have ended with the market's day. */
+  hidesLapses: boolean;
   /** How much happens in the world, and when. */
   pace: Pace;
   /** The recipes that rebalance. */
@@ -159,8 +168,8 @@ export class Swarm implements FaultTarget {
   hasJumped = false;
   /** When the recipes may write, Unix milliseconds. */
   readonly windows: ReadonlyMap<string, readonly { from: number; to: number }[]>;
-  /** Limit of the value of a day, which the invariants check too. */
-  readonly dayCap: Decimal;
+  /** Limits of the values of an order and of a day. The invariants check them independently of the desk. */
+  readonly caps: { readonly order: Decimal; readonly day: Decimal };
   /** Whether faults may still strike. */
   isQuiet = false;
   /** Called after a fault has struck. */
@@ -190,26 +199,29 @@ export class Swarm implements FaultTarget {
   #isByHand = false;
   /** The kind of fault that is being caused now. */
   #striking: FaultName | undefined;
-  readonly #armed: { kind: FaultName; of: Fault["kind"] }[] = [];
-  readonly #struck = new Map<Fault["kind"], number>();
+  /** The state in which the fault that is being caused may strike. */
+  #aim: IntentState | undefined;
+  /** Faults that wait for an intent in a state. */
+  readonly #waiting = new Set<PlannedFault>();
+  /** Returns whether an intent is in a state. */
+  has: (state: IntentState) => boolean = () => false;
 
   constructor(options: SwarmOptions) {
     this.#options = options;
     this.world = options.world;
     this.network = options.network;
     this.store = `${options.folder}/hsgate.db`;
-    this.dayCap = options.pace.dayCap;
+    this.caps = { order: options.pace.orderCap, day: options.pace.dayCap };
     this.#broker = this.world.process("broker");
     this.#random = randomFrom(options.seed ^ 0x5eed);
+    const [buys, cancels] = [
+      options.sessions.map(({ openAt }) => ({ from: openAt + 29 * MINUTE, to: openAt + 32 * MINUTE })),
+      options.sessions.map(({ closeAt }) => ({ from: closeAt - 16 * MINUTE, to: closeAt - 10 * MINUTE })),
+    ];
     this.windows = new Map([
-      [
-        "buy-early",
-        options.sessions.map(({ openAt }) => ({ from: openAt + 29 * MINUTE, to: openAt + 32 * MINUTE })),
-      ],
-      [
-        "cancel-late",
-        options.sessions.map(({ closeAt }) => ({ from: closeAt - 16 * MINUTE, to: closeAt - 10 * MINUTE })),
-      ],
+      ...Object.entries({ "buy-early": buys, "cancel-late": cancels }).filter(([name]) =>
+        options.recipes.some((recipe) => recipe.name === name)
+      ),
       ...options.rebalancing.map(({ recipe, windows }) => [recipe.name, windows] as const),
     ]);
     this.network.faultOf = () => this.#pipeFaults.shift();
@@ -273,33 +285,39 @@ export class Swarm implements FaultTarget {
 
   // Faults ------------------------------------------------------------------
 
-  /** Causes a fault now, or arms it to strike later. */
-  strike(kind: FaultName, size: number): void {
+  /** Causes a fault now, or arms it to strike later. A fault with a state waits for it. */
+  strike(fault: PlannedFault): void {
+    const { kind, size, state } = fault;
+    const entry: FaultEntry = faultTable[kind];
+    if (state !== undefined && !entry.isArmed && !this.has(state)) return void this.#waiting.add(fault);
+    this.#waiting.delete(fault);
     this.#striking = kind;
-    faultTable[kind].strike(this, size);
+    this.#aim = state;
+    entry.strike(this, size);
     if (this.#striking !== undefined) this.onStruck(kind);
     this.#striking = undefined;
+  }
+
+  /** Causes the faults whose states have come. */
+  strikeWaiting(): void {
+    for (const fault of this.#waiting) {
+      if (this.isQuiet || !this.has(fault.state!)) continue; // only faults with a state wait
+      this.#waiting.delete(fault);
+      const { world } = this;
+      world.schedule(world.now, undefined, faultText(fault), () => void (this.isQuiet || this.strike(fault)));
+    }
   }
 
   /** Arms a fault of the simulator, which strikes at a later call. */
   arm(fault: Fault): void {
     if (this.simulated === undefined) return;
-    this.simulated.faults.arm(fault);
-    this.#armed.push({ kind: this.#striking!, of: fault.kind }); // `arm` is only called by `strike`
+    const [kind, aim] = [this.#striking!, this.#aim]; // `arm` is only called by `strike`
     this.#striking = undefined;
-  }
-
-  /** Calls `onStruck` for the armed faults that have struck since the last call. */
-  countStruck(): void {
-    if (this.#armed.length === 0) return;
-    for (const of of new Set(this.#armed.map((each) => each.of))) {
-      for (let known = this.#struck.get(of) ?? 0; known < this.simulated.faults.struck(of); known++) {
-        this.#struck.set(of, known + 1);
-        const index = this.#armed.findIndex((each) => each.of === of);
-        const [struck] = index < 0 ? [] : this.#armed.splice(index, 1);
-        if (struck !== undefined) this.onStruck(struck.kind);
-      }
-    }
+    const isNow = aim === undefined ? undefined : () => !this.isQuiet && this.has(aim);
+    const { operation: _, ...anyCall } = fault;
+    // The next write comes too late for a state that lasts until a list is read.
+    const isForAny = aim !== undefined && !isBeforeAnswer(aim);
+    this.simulated.faults.arm(isForAny ? anyCall : fault, isNow, () => this.onStruck(kind));
   }
 
   /** Adds a fault to the next connection that is opened. */
@@ -564,15 +582,26 @@ export class Swarm implements FaultTarget {
           price: priceNear(this.#lastPrice(symbol), isSale ? -0.01 : -0.02, symbol, this.world.now),
           quantity: lots(symbol, 1, this.world.now),
         };
-      this.#isByHand = true;
-      try {
-        this.broker.call("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
-      } catch {
-        // The market is closed, or the cash is not sufficient. The app would show this error.
-      } finally {
-        this.#isByHand = false;
-      }
+      this.#placeByHand(terms);
     });
+  }
+
+  repeatByHand(): void {
+    this.#broker.run(() => {
+      const last = this.executed.findLast(({ name, by }) => name === "orders.place" && by === "desk");
+      if (last !== undefined) this.#placeByHand(last.params);
+    });
+  }
+
+  #placeByHand(terms: Readonly<Record<string, unknown>>): void {
+    this.#isByHand = true;
+    try {
+      this.broker.call("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
+    } catch {
+      // The market is closed, or the cash is not sufficient. The app would show this error.
+    } finally {
+      this.#isByHand = false;
+    }
   }
 
   #heldSymbols(): string[] {
@@ -672,7 +701,8 @@ export class Swarm implements FaultTarget {
     broker.onOrderPush((push) => this.#see(push));
     const call = broker.call.bind(broker);
     broker.call = (name, params) => {
-      if (name === "orders.today" || name === "fills.today") return this.#lagged(call(name, params));
+      if (name === "orders.today" || name === "fills.today") return this.#listed(call(name, params));
+      if (name === "orders.history") return this.#withoutEnds(call(name, params));
       if (name !== "orders.place" && name !== "orders.amend" && name !== "orders.cancel") {
         return call(name, params);
       }
@@ -721,11 +751,28 @@ export class Swarm implements FaultTarget {
   }
 
   /** Removes orders that delayed lists do not show yet. */
-  #lagged(rows: unknown): unknown {
-    if (this.world.now >= this.#lagUntil || !Array.isArray(rows)) return rows;
-    return rows.filter(({ orderId }: { orderId: string }) =>
-      this.world.now - (this.orders.get(orderId)?.placedAt ?? 0) >= this.#lagMs
+  #listed(rows: unknown): unknown {
+    if (this.world.now >= this.#lagUntil || !Array.isArray(rows)) return this.#withoutEnds(rows);
+    return this.#withoutEnds(
+      rows.filter(({ orderId }: { orderId: string }) =>
+        this.world.now - (this.orders.get(orderId)?.placedAt ?? 0) >= this.#lagMs
+      ),
     );
+  }
+
+  /** In a world whose lists do not show that an order has lapsed, shows such orders as open. */
+  #withoutEnds(rows: unknown): unknown {
+    if (!this.#options.hidesLapses || !Array.isArray(rows)) return rows;
+    return rows.map((row: { orderId?: string; status?: string }) => {
+      const { hasLapsed, filled } = this.orders.get(row.orderId ?? "") ?? { hasLapsed: false, filled: "0" };
+      if (!hasLapsed || row.status === undefined) return row;
+      return { ...row, status: compare(filled, "0") > 0 ? "part-filled" : "accepted" };
+    });
+  }
+
+  /** Returns whether the lists show for some days that an order is open, although it has lapsed. */
+  isShownOpen({ hasLapsed, placedAt }: TrueOrder): boolean {
+    return this.#options.hidesLapses && hasLapsed && this.world.now - placedAt < 3 * 24 * 60 * MINUTE;
   }
 
   #see({ update }: OrderPush): void {
@@ -746,6 +793,9 @@ export class Swarm implements FaultTarget {
       by: known?.by ?? call?.by ?? "owner",
       call: known?.call ?? call?.call ?? 0,
       placedAt: known?.placedAt ?? this.world.now,
+      hasLapsed: known?.hasLapsed ||
+        call === undefined && known?.status.includes("pending") === false &&
+          (status === "cancelled" || status === "part-filled-cancelled"),
     });
     if (update.matchId !== undefined && compare(update.fillQuantity ?? "0", "0") > 0) {
       this.fills.set(update.matchId, {
@@ -910,21 +960,24 @@ export class Swarm implements FaultTarget {
       });
       return;
     }
-    const symbol = SYMBOLS[Math.floor(random() * SYMBOLS.length)]!;
+    const { symbols, distance, orderValue } = this.#options.pace;
+    const symbol = symbols[Math.floor(random() * symbols.length)]!;
     const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol }] });
     const last = Number(quote?.lastPrice ?? "0");
     if (last === 0) return;
     const holdings = await client.account.holdings({ market });
     const held = holdings.find((each) => each.symbol === symbol);
     const isSell = random() < 0.4 && Number(held?.sellableQuantity ?? 0) > 0;
-    const offset = (random() - 0.5) * 0.02;
+    const offset = (random() - 0.5) * 2 * distance;
+    const lot = Number(lots(symbol, 1, this.world.now));
+    const most = Math.max(3, Math.floor(orderValue / (last * lot)));
     await client.orders.place({
       market,
       symbol,
       side: isSell ? "sell" : "buy",
       orderType: "enhanced-limit",
       price: priceNear(last, offset, symbol, this.world.now),
-      quantity: lots(symbol, 1 + Math.floor(random() * 3), this.world.now),
+      quantity: lots(symbol, 1 + Math.floor(random() * most), this.world.now),
     });
   }
 
@@ -996,6 +1049,10 @@ type Trader = Awaited<ReturnType<typeof openTrading>>;
 async function cancelOrder(client: Trader, { orderId, symbol, quantity = "0", price = "0" }: Order) {
   await client.orders.cancel({ market: "hk", orderId, symbol, quantity, price, orderType: "enhanced-limit" });
 }
+
+/** Returns whether an intent in this state waits for the answer to its write, or has not been sent yet. */
+const isBeforeAnswer = (state: IntentState) =>
+  state === "planned" || state === "approved" || state === "sent";
 
 /** Returns the name under which a scheduler process holds runs. */
 export const holderOf = ({ name, number }: Pick<Process, "name" | "number">): string => `${name} ${number}`;

@@ -20,9 +20,9 @@ import {
   hongKongDate,
   liveStatuses,
   type Rebalancing,
-  SYMBOLS,
   type TrueOrder,
 } from "./processes.ts";
+import { SYMBOLS } from "./pace.ts";
 
 const MINUTE = 60_000;
 

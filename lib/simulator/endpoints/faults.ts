@@ -118,6 +118,8 @@ interface Entry {
   skip: number;
   /** Returns whether the fault can strike now; present for faults of a script. */
   isNow: (() => boolean) | undefined;
+  /** Called at each strike. */
+  onStruck: (() => void) | undefined;
 }
 
 const pushNames: readonly string[] = ["order", "quote", "tick", "brokers", "book"];
@@ -166,12 +168,13 @@ export class Faults {
    *
    * @param isNow Returns whether the fault can strike now. A fault with it stays when {@linkcode clear} disarms the
    * others. @default always
+   * @param onStruck Called at each strike.
    * @returns A function that disarms it.
    * @throws {TypeError} If a member is invalid or unknown.
    */
-  arm(fault: Fault, isNow?: () => boolean): () => void {
+  arm(fault: Fault, isNow?: () => boolean, onStruck?: () => void): () => void {
     checkFault(fault);
-    const entry: Entry = { fault, left: fault.times ?? 1, skip: fault.skip ?? 0, isNow };
+    const entry: Entry = { fault, left: fault.times ?? 1, skip: fault.skip ?? 0, isNow, onStruck };
     this.#entries.push(entry);
     for (const listener of this.#listeners) listener();
     return () => this.#remove(entry);
@@ -250,6 +253,7 @@ export class Faults {
     this.#struck.set(kind, this.struck(kind) + 1);
     entry.left -= 1;
     if (entry.left === 0) this.#remove(entry);
+    entry.onStruck?.();
   }
 
   #remove(entry: Entry): void {

@@ -88,7 +88,9 @@ export function linesOf(
 function failureLines({ seed, invariant, what, at, faults }: SwarmFailure): string[] {
   return [
     `Seed ${seed} failed at ${at}: ${invariant}: ${what}`,
-    ...faults.map(({ atMs, kind, size }) => `  { atMs: ${atMs}, kind: "${kind}", size: ${size} },`),
+    ...faults.map(({ atMs, kind, size, state }) =>
+      `  { atMs: ${atMs}, kind: "${kind}", size: ${size}${state === undefined ? "" : `, state: "${state}"`} },`
+    ),
     `  To see every event: hsgate swarm --seed ${seed} --log`,
   ];
 }
