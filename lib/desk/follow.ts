@@ -16,7 +16,7 @@ import {
   zoneOfMarket,
 } from "./broker_lists.ts";
 import { type Intent, sinceOf } from "./intent.ts";
-import { childrenIn, judge, type Others } from "./prove.ts";
+import { childrenIn, judge, type Others, type Verdict } from "./prove.ts";
 import { addOrders, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { type IntentState, unresolvedStates } from "./states.ts";
@@ -136,7 +136,18 @@ export async function follow(
   reading: ListReading,
 ): Promise<string | undefined> {
   const { records } = deps;
-  const orderIds = await withParts(records, intent, reading);
+  const { orderIds, verdict } = await withParts(records, intent, reading);
+  if (verdict?.is === "ambiguous") {
+    const { why, orderIds } = verdict;
+    await records.moveFrom(intent, {
+      to: "ambiguous",
+      by: "list",
+      data: { why, orderIds, lists: reading.lists },
+    });
+    return "a person's decision";
+  }
+  // Until the other intent is resolved, ending this one could lose its fills.
+  if (verdict?.is === "partial" && verdict.isContested) return verdict.missing;
   const own = orderIds.map((id) => reading.orders.get(id));
   const seen = own.filter((row) => row !== undefined);
   if (seen.length === 0 || seen.length < own.length) { // a list may lag behind, so nothing is concluded
@@ -275,10 +286,16 @@ function isOver(rows: readonly SeenOrder[], reading: ListReading, market: string
 }
 
 /**
- * Returns all orders of an intent. If the broker has split the order, the broker's answer names only the first part.
+ * Returns all orders of an intent. If the broker has split the order, the broker's answer names only the first part. If
+ * the lists do not prove which orders the other parts of a new order are, also returns what they show.
  */
-async function withParts(records: Records, intent: Intent, reading: ListReading): Promise<readonly string[]> {
-  if (!mayFindParts(intent, reading)) return intent.orderIds;
+async function withParts(
+  records: Records,
+  intent: Intent,
+  reading: ListReading,
+): Promise<{ orderIds: readonly string[]; verdict?: Verdict }> {
+  const { orderIds } = intent;
+  if (!mayFindParts(intent, reading)) return { orderIds };
   const own = intent.orderIds.map((id) => reading.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
   const others = await othersOf(records, reading);
@@ -295,14 +312,13 @@ async function withParts(records: Records, intent: Intent, reading: ListReading)
     asked,
     { ...others, rivals: others.rivals.filter(({ id }) => id !== whole.id) },
   );
-  if (all.is !== "sent" || !intent.orderIds.every((id) => all.orderIds.includes(id))) {
-    return intent.orderIds;
-  }
+  if (all.is !== "sent") return { orderIds, ...intent.kind === "place" && { verdict: all } };
+  if (!orderIds.every((id) => all.orderIds.includes(id))) return { orderIds };
   return await records.store.transaction(async () => {
-    if (await ownerIn(records, whole.id, all.orderIds) !== undefined) return intent.orderIds;
+    if (await ownerIn(records, whole.id, all.orderIds) !== undefined) return { orderIds };
     await addOrders(records.store, intent.id, { orderIds: all.orderIds });
     if (intent.kind === "amend") await records.noteAmended({ ...intent, orderIds: all.orderIds });
-    return all.orderIds;
+    return { orderIds: all.orderIds };
   });
 }
 

@@ -30,10 +30,10 @@ export type Verdict =
   /** The lists show more than the intent asked for, so it is unclear which of the orders belong to the intent. */
   | { is: "ambiguous"; orderIds: readonly string[]; why: string }
   /**
-   * The lists show only a part of the request, or orders that may belong to another intent. More orders may still
-   * appear.
+   * The lists show only a part of the request, or orders that may belong to another intent (`isContested`). More orders
+   * may still appear.
    */
-  | { is: "partial"; orderIds: readonly string[]; missing: string }
+  | { is: "partial"; orderIds: readonly string[]; missing: string; isContested?: boolean }
   /** The lists do not show that the request was executed. One such reading proves nothing. */
   | { is: "absent" }
   /** The lists cannot prove that the request was executed, and cannot prove that it was not. */
@@ -90,7 +90,7 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
     const missing = `which of the orders ${
       idsOf(contested).join(", ")
     } belong to it, and which to intent ${names}`;
-    return { is: "partial", orderIds: idsOf(found), missing };
+    return { is: "partial", orderIds: idsOf(found), missing, isContested: true };
   }
   // A fill without its order shows how much was filled, but not how much was ordered.
   return {
@@ -245,20 +245,41 @@ export function amendableTerms(order: SeenOrder): Record<string, string> {
 const isSame = (one: string, other: string): boolean =>
   isDecimal(one) && isDecimal(other) ? compare(one, other) === 0 : one === other;
 
+/** Returns what an amendment requests: whether terms have the requested values, and whether they differed before. */
+function amendmentOf(intent: Intent) {
+  const { earlier } = intent;
+  const terms = termsOf(intent);
+  const wanted = amendable.flatMap((name) => terms[name] === undefined ? [] : [[name, terms[name]] as const]);
+  return {
+    has: (shown: Partial<Record<typeof amendable[number], string>>) =>
+      wanted.every(([name, value]) => shown[name] !== undefined && isSame(shown[name], value)),
+    isChange: wanted.some(([name, value]) => earlier?.[name] !== undefined && !isSame(earlier[name], value)),
+  };
+}
+
+/**
+ * Finds a later amendment of the same order that proves an amendment: the lists that were read for the later one showed
+ * the terms of the earlier one. The order may have other terms now.
+ */
+export function witnessOf(amendment: Intent, later: readonly Intent[]): Intent | undefined {
+  const { has, isChange } = amendmentOf(amendment);
+  const [target] = targetsOf(amendment);
+  const { sentAt } = amendment;
+  if (!isChange || sentAt === undefined) return undefined;
+  return later.find(({ id, kind, params, createdAt, earlier }) =>
+    id !== amendment.id && kind === "amend" && createdAt > sentAt && earlier !== undefined &&
+    targetsOf({ params })[0] === target && has(earlier)
+  );
+}
+
 /**
  * An amendment was executed if the order had other terms before, and the order or a new order that replaces it now has
  * the requested terms. An order that has its earlier terms proves nothing, because another program may have set them
  * again.
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
-  const { market, symbol, side, ...terms } = termsOf(intent);
-  const { earlier } = intent;
-  const wanted = amendable.flatMap((name) => terms[name] === undefined ? [] : [[name, terms[name]] as const]);
-  const has = (order: SeenOrder) =>
-    wanted.every(([name, value]) => order[name] !== undefined && isSame(order[name], value));
-  const isChange = wanted.some(([name, value]) =>
-    earlier?.[name] !== undefined && !isSame(earlier[name], value)
-  );
+  const { market, symbol, side } = termsOf(intent);
+  const { has, isChange } = amendmentOf(intent);
   const [target = ""] = targetsOf(intent);
   const old = reading.orders.get(target);
   if (!isChange) {

@@ -284,6 +284,16 @@ export async function recentIntents(
   return rows.map(intentOf);
 }
 
+/** Returns an account's amendments that were recorded since an instant. */
+export async function amendmentsSince(store: Store, account: string, since: number): Promise<Intent[]> {
+  const rows = await store.all<IntentRow>(
+    "select * from intent where account = ? and created_at >= ? and kind = 'amend' order by created_at",
+    account,
+    since,
+  );
+  return rows.map(intentOf);
+}
+
 /** An intent that counts in the limits of an account. */
 export interface CountedIntent extends Intent {
   /** Price that the limits use for an order without a price; recorded when the intent was approved. */

@@ -16,10 +16,10 @@ import {
 } from "./broker_lists.ts";
 import { follow, type FollowDeps, othersOf, ownerIn } from "./follow.ts";
 import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
-import { judge, provesAbsence } from "./prove.ts";
-import { forgetAbsence, noteIntent, openIntents } from "./queries.ts";
+import { judge, provesAbsence, type Verdict, witnessOf } from "./prove.ts";
+import { amendmentsSince, forgetAbsence, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
-import { placesOthers, termsOf } from "./terms.ts";
+import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** What a comparison needs. */
 export interface ReconcileDeps extends FollowDeps {
@@ -277,7 +277,7 @@ async function applyReading(
     return await follow(deps, intent, reading);
   }
   const others = await othersOf(records, reading);
-  const verdict = judge(intent, reading, others);
+  const verdict = await judgeWithLater(records, intent, judge(intent, reading, others));
   switch (verdict.is) {
     case "sent": {
       const now = await records.store.transaction(async () => {
@@ -313,6 +313,17 @@ async function applyReading(
     case "absent":
       return await countAbsence(records, intent, { reading, owners: others.owners });
   }
+}
+
+/** For an amendment that the lists do not prove now: returns what the lists proved before a later amendment. */
+async function judgeWithLater(
+  { store, account }: Records,
+  intent: Intent,
+  verdict: Verdict,
+): Promise<Verdict> {
+  if (intent.kind !== "amend" || verdict.is !== "unprovable") return verdict;
+  const later = await amendmentsSince(store, account, sinceOf(intent));
+  return witnessOf(intent, later) === undefined ? verdict : { is: "sent", orderIds: targetsOf(intent) };
 }
 
 /**

@@ -52,6 +52,11 @@ const shownByLists = (except?: IntentState): Change[] =>
  * lists, makes the outcome ambiguous. A person may correct an earlier decision of a person.
  */
 const corrections: readonly Change[] = [change("ambiguous", "answer"), change("unknown", "person")];
+/**
+ * Changes that are allowed while the broker has the order. If the broker has split an order, and the lists show more
+ * orders with its terms than the order needs, its parts are unclear.
+ */
+const unclearParts: readonly Change[] = [change("ambiguous", "answer", "list"), change("unknown", "person")];
 
 /** Every state of an intent, with the changes that are allowed from it. */
 export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
@@ -74,7 +79,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     ...shownByLists("acknowledged"),
     // The lists never showed the order, and the person is sure that it has ended.
     change("expired", "person"),
-    ...corrections,
+    ...unclearParts,
   ],
   /** The order is in the market. */
   working: [
@@ -82,9 +87,9 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     // The lists do not show the order any more, or do not show which order a triggered conditional order has placed.
     // The person is sure that the order has ended.
     change("expired", "person"),
-    ...corrections,
+    ...unclearParts,
   ],
-  "part-filled": [...shownByLists("part-filled"), change("expired", "person"), ...corrections],
+  "part-filled": [...shownByLists("part-filled"), change("expired", "person"), ...unclearParts],
   filled: corrections,
   cancelled: corrections,
   rejected: corrections,

@@ -135,6 +135,31 @@ deskTest("the parts of a split order are found although the first reading comes 
 });
 
 deskTest(
+  "if an order made elsewhere could be a part of a split order, a person decides, and no fill is left out",
+  async (house) => {
+    const { trader, client, desk, clock, round, intents, orderIds, pass } = house;
+    const before = await orderIds();
+    const large = { ...ORDER, quantity: "800000", price: "1.00" } as const;
+    await trader.orders.place(large);
+    const parts = (await orderIds()).filter((id) => !before.includes(id));
+    await client.orders.place({ ...large, quantity: "200000" });
+    clock.advance(10 * 60_000);
+    round();
+    const { unresolved } = await desk.reconcile({ markets: ["hk"] });
+    const [intent] = await intents();
+    assertEquals([intent!.state, unresolved.map(({ missing }) => missing)], [
+      "ambiguous",
+      ["a person's decision"],
+    ]);
+    assertEquals(parts.length, 3);
+    await desk.decide(intent!.id, { wasSent: true, orderIds: parts }, "ann");
+    await pass(60_000);
+    const [decided] = await intents();
+    assertEquals([decided!.state, decided!.orderIds], ["working", parts]);
+  },
+);
+
+deskTest(
   "the parts of a split order are found although one of them was amended before the first reading",
   async (house) => {
     const { trader, client, desk, clock, round, intents } = house;
