@@ -7,7 +7,10 @@ import { calendarZone, dateAt, showInstant } from "../calendars/mod.ts";
 import { add, compare, isZero, normalize, subtract } from "../decimal.ts";
 import { mics } from "../desk/guards/order.ts";
 import { Market } from "../dictionaries/market.ts";
+import { resolved } from "../confined_paths.ts";
 import { BrokerError, InvalidParamsError, type Issue } from "../errors.ts";
+import { readRegular } from "../regular_files.ts";
+import { sha256 } from "../sha256.ts";
 import type { Store } from "../store/store.ts";
 import { showDuration } from "../time.ts";
 import type { Account } from "./account.ts";
@@ -15,11 +18,14 @@ import type { Plan } from "./plan.ts";
 import type { RebalanceFile } from "./plan_file.ts";
 import { canonical } from "./plan.ts";
 import type { Progress } from "./progress.ts";
-import { approvePlan, type PlanRecord, shortHash } from "./queries.ts";
+import { approvePlan, type PlanRecord, type RecipeFile, shortHash } from "./queries.ts";
 import { checkedRows } from "./rows.ts";
 
 /** How long an approval is valid by default, milliseconds. */
 export const APPROVAL_MS = 3_600_000;
+
+/** Recipes are far smaller. */
+const MOST_RECIPE_BYTES = 1024 * 1024;
 
 /** A decision to execute a plan. */
 export interface ApprovalWish {
@@ -40,7 +46,7 @@ export interface ApprovalWish {
  * the prices of the plan are from that day.
  *
  * @param settings What the plan's file says now; absent if the file cannot be read here.
- * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file says something else now,
+ * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file or its recipe has changed,
  * `plan-empty` if it has no trades, and the errors of `approvePlan`.
  * @throws {InvalidParamsError} If the approval would be valid longer than the plan's day.
  */
@@ -58,7 +64,7 @@ export async function approveExactly(
   if (made !== today) {
     throw cannot("plan-old", `it was made on ${made}, and today is ${today}; make a new plan`);
   }
-  if (settings !== undefined && hasChanged(record, settings)) {
+  if (settings !== undefined && hasChanged(record, settings) || await hasOtherRecipe(record)) {
     throw cannot("plan-changed", `${fileOf(record)} has changed since the plan was made; make a new plan`);
   }
   const dayEnd =
@@ -80,9 +86,30 @@ export async function approveExactly(
 export const hasChanged = ({ source }: Pick<PlanRecord, "source">, settings: RebalanceFile): boolean =>
   source !== undefined && canonical(source.settings) !== canonical(settings);
 
+/** Returns a recipe's file with its digest; `undefined` if this process cannot read the file. */
+export async function recipeFileNow(file: string): Promise<RecipeFile | undefined> {
+  const path = resolved(file);
+  try {
+    const bytes = await readRegular(path, MOST_RECIPE_BYTES);
+    return bytes instanceof Uint8Array ? { file: path, sha256: await sha256(bytes) } : undefined;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotCapable) return undefined;
+    throw error;
+  }
+}
+
+/** Returns whether the recipe that made a plan has changed since. A recipe that is not here counts as unchanged. */
+export async function hasOtherRecipe({ source }: Pick<PlanRecord, "source">): Promise<boolean> {
+  const before = source?.recipe;
+  const now = before && await recipeFileNow(before.file);
+  return now !== undefined && now.sha256 !== before?.sha256;
+}
+
 /** Returns the name of a plan's file, for messages. */
-export const fileOf = ({ source }: Pick<PlanRecord, "source">): string =>
-  source?.file === undefined ? "the file" : `"${source.file}"`;
+export function fileOf({ source }: Pick<PlanRecord, "source">): string {
+  const file = source?.file ?? source?.recipe?.file;
+  return file === undefined ? "the file" : `"${file}"`;
+}
 
 function zoneOf({ source }: PlanRecord): string {
   // `date` is the date of the plan's first market.

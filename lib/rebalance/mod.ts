@@ -32,6 +32,8 @@ export {
   checkAccount,
   fileOf,
   hasChanged,
+  hasOtherRecipe,
+  recipeFileNow,
 } from "./approve.ts";
 export { type BrokerAccountOptions, readBrokerAccount } from "./broker.ts";
 export { rebalanceTradesOf } from "./day_trades.ts";

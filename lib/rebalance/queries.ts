@@ -54,6 +54,14 @@ export interface PlanSource {
   settings: RebalanceFile;
   /** The file with the settings, an absolute path; absent if they are part of a recipe. */
   file?: string;
+  /** The recipe that waits for an approval of the plan, with its digest when the plan was made. */
+  recipe?: RecipeFile;
+}
+
+/** The file of a recipe, an absolute path, and the SHA-256 of its content. */
+export interface RecipeFile {
+  file: string;
+  sha256: string;
 }
 
 /** A plan in the store. */
@@ -236,9 +244,9 @@ export async function executedPlans(
 }
 
 /**
- * Records a plan in the state `planned`. Recording the same plan with the same terms again changes nothing. Other terms
- * replace the recorded terms and end an approval, because a person approves a plan together with its terms. A refused
- * plan that is made again becomes `planned` again.
+ * Records a plan in the state `planned`. Recording the same plan with the same terms again changes nothing. Other terms,
+ * and another file or recipe, replace the recorded ones and end an approval, because a person approves a plan together
+ * with them. A refused plan that is made again becomes `planned` again.
  *
  * @throws {BrokerError} `plan-state` if the plan has other terms and its execution has begun.
  */
@@ -256,7 +264,8 @@ export async function recordPlan(
   const { hash } = plan;
   return await store.transaction(async () => {
     const found = await findPlan(store, account, hash);
-    const text = JSON.stringify(terms);
+    const [text, sourceText] = [JSON.stringify(terms), source && JSON.stringify(source)];
+    const isWaiting = found?.state === "planned" || found?.state === "approved";
     if (found === undefined) {
       await store.run(
         `insert into rebalance (account, hash, plan, terms, source, state, run_key, planned_at)
@@ -265,12 +274,15 @@ export async function recordPlan(
         hash,
         JSON.stringify(plan),
         text,
-        source && JSON.stringify(source),
+        sourceText,
         runKey,
         at,
       );
-    } else if (JSON.stringify(found.terms) !== text || isRefused(found)) {
-      if (found.state !== "planned" && found.state !== "approved" && !isRefused(found)) {
+    } else if (
+      JSON.stringify(found.terms) !== text || isRefused(found) ||
+      isWaiting && sourceText !== undefined && JSON.stringify(found.source) !== sourceText
+    ) {
+      if (!isWaiting && !isRefused(found)) {
         throw refused(
           "plan-state",
           `Cannot record the plan ${
@@ -279,10 +291,11 @@ export async function recordPlan(
         );
       }
       await store.run(
-        `update rebalance set terms = ?, state = 'planned', run_key = ?, planned_at = ?, approved_by = null,
+        `update rebalance set terms = ?, source = coalesce(?, source), state = 'planned', run_key = ?, planned_at = ?, approved_by = null,
           approved_at = null, approved_until = null, reason = null, ended_at = null
           where account = ? and hash = ?`,
         text,
+        sourceText,
         runKey,
         at,
         account,

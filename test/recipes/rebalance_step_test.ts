@@ -1,15 +1,19 @@
 /** Tests of the step `rebalance`: the mistakes that it reports, and its plans. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
-import { InvalidParamsError } from "../../lib/errors.ts";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { BrokerError, InvalidParamsError } from "../../lib/errors.ts";
 import {
+  approveExactly,
   approvePlan,
   beginPlan,
   findPlan,
+  type PlanRecord,
+  plansOf,
   readRebalanceSettings,
   recordPlan,
 } from "../../lib/rebalance/mod.ts";
+import type { StepDesk } from "../../lib/recipes/compiled.ts";
 import { rebalanceStep } from "../../lib/recipes/kinds/rebalance.ts";
-import { ACCOUNT, deskTest } from "../desk/support.ts";
+import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
 import { planAt, PURCHASE } from "../rebalance/executor.ts";
 import { termsOf } from "../rebalance/support.ts";
 import { type Noted, stepContext } from "./support.ts";
@@ -73,22 +77,8 @@ deskTest(
     await approvePlan(store, key, { by: "Ada", at, until: at + 60_000 });
     await beginPlan(store, key, { holder: "ended", at, leaseMs: 1, deadlineAt: at + 3_600_000 });
     const sent = house.count("orders.place");
-    const desk = house.open();
     const noted: Noted = { artifacts: [], logs: [] };
-    const context = stepContext(undefined, {
-      out: await Deno.makeTempDir(),
-      now: () => clock.now(),
-      client: () => Promise.resolve(client),
-      desk: () =>
-        Promise.resolve({
-          store,
-          account: ACCOUNT,
-          machine: house.machine,
-          client: (why) => desk.client(why),
-          reconcile: (options) => desk.reconcile(options),
-          whyHalted: () => desk.whyHalted(),
-        }),
-    }, noted);
+    const context = stepContext(undefined, { ...await withDesk(house) }, noted);
     try {
       const given = (mode: string, more: Record<string, unknown> = {}) =>
         rebalanceStep.params.parse({
@@ -116,3 +106,78 @@ deskTest(
     }
   },
 );
+
+deskTest(
+  "a plan is refused if its recipe changes before the execution begins, approved or not, and nothing is sent",
+  async (house) => {
+    const { clock, store } = house;
+    const desk = await withDesk(house);
+    const recipeFile = `${desk.out}/rebalance.yaml`;
+    const sent = house.count("orders.place");
+    const given = rebalanceStep.params.parse({
+      mode: "confirm",
+      portfolio: { market: "hk", targets: { "00700.HK": "0.3" } },
+    });
+    /** Runs the step until it waits for the approval, and edits the recipe then. */
+    const run = async (key: string, edit: (plan: PlanRecord) => Promise<void>) => {
+      await Deno.writeTextFile(recipeFile, "name: rebalance\n");
+      let isEdited = false;
+      const context = stepContext(undefined, {
+        ...desk,
+        recipeFile,
+        stepKey: key,
+        async sleep(ms) {
+          if (!isEdited) await edit((await plansOf(store, { account: ACCOUNT }))[0]!); // it was just recorded
+          isEdited = true;
+          clock.advance(ms);
+        },
+      });
+      return await rebalanceStep.run(given, context, () => undefined);
+    };
+    const change = () => Deno.writeTextFile(recipeFile, "name: rebalance # edited\n");
+    const wish = () => ({ by: "Ada", at: clock.now() });
+    try {
+      const early = await run("rebalance/1", async (plan) => {
+        await change();
+        const { code, message } = await assertRejects(
+          () => approveExactly(store, plan, wish()),
+          BrokerError,
+        );
+        assertEquals(code, "plan-changed");
+        assertStringIncludes(message, `"${recipeFile}" has changed since the plan was made`);
+      });
+      const reason = `its recipe "${recipeFile}" has changed since the plan was made`;
+      assertEquals([early.ok, early.state, early.reason], [false, "stopped", reason]);
+      const late = await run("rebalance/2", async (plan) => {
+        await approveExactly(store, plan, wish());
+        await change();
+      });
+      assertEquals([late.ok, late.state, late.reason, sent()], [false, "stopped", reason, 0]);
+      // Without an edit, the same approval executes the plan.
+      clock.advance(60_000);
+      const kept = await run("rebalance/3", async (plan) => void await approveExactly(store, plan, wish()));
+      assertEquals([kept.reason?.includes("has changed"), sent() > 0], [undefined, true]);
+    } finally {
+      await Deno.remove(desk.out, { recursive: true });
+    }
+  },
+);
+
+/** Returns what a step needs to trade at a house, with a folder of its own. */
+async function withDesk({ client, clock, store, machine, open }: DeskHouse) {
+  const desk = open();
+  return {
+    out: await Deno.makeTempDir(),
+    now: () => clock.now(),
+    client: () => Promise.resolve(client),
+    desk: () =>
+      Promise.resolve<StepDesk>({
+        store,
+        account: ACCOUNT,
+        machine,
+        client: (why) => desk.client(why),
+        reconcile: (options) => desk.reconcile(options),
+        whyHalted: () => desk.whyHalted(),
+      }),
+  };
+}

@@ -23,6 +23,7 @@ export function stepContext(
   return {
     recipe: "test",
     runKey: "test/main/2025-08-15",
+    recipeFile: "test.yaml",
     stepKey: "test/main/2025-08-15/step",
     slot,
     day: { date: given.session?.date ?? slot.slice(0, 10), zone: "Asia/Hong_Kong", calendar: "XHKG" },

@@ -434,6 +434,7 @@ export class StepEngine {
     const call: StepCall = { step: step.id, calls: new Map(), halt, work: this.#work };
     return stepContext(step.id, {
       scope: this.#scope(),
+      recipeFile: this.#recipe.file,
       deps,
       attempt,
       signal,

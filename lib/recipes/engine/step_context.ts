@@ -63,6 +63,7 @@ export interface StepDeps {
 /** What differs between the attempts at a step. */
 interface ContextParts extends Pick<StepContext, "signal" | "log"> {
   scope: RunScope & Pick<StepScope, "outputs" | "outcome">;
+  recipeFile: string;
   deps: StepDeps;
   /** @default 1 */
   attempt?: number;
@@ -82,12 +83,13 @@ interface ContextParts extends Pick<StepContext, "signal" | "log"> {
 
 /** Returns the context of one attempt at a step. */
 export function stepContext(step: string, parts: ContextParts): StepContext {
-  const { scope, deps, attempt = 1, signal, guard, whyWritesEnded, testText, keepWithin } = parts;
+  const { scope, recipeFile, deps, attempt = 1, signal, guard, whyWritesEnded, testText, keepWithin } = parts;
   const { machine, calendars, out, redactor, client, desk, secret } = deps;
   return {
     ...scope,
     ...testText !== undefined && { testText },
     ...keepWithin !== undefined && { keepWithin },
+    recipeFile,
     stepKey: stepKeyOf(scope.runKey, step),
     attempt,
     signal,

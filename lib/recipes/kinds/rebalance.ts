@@ -14,7 +14,9 @@ import {
   approveExactly,
   approvePlan,
   checkAccount,
+  fileOf,
   findPlan,
+  hasOtherRecipe,
   makePlan,
   type Plan,
   planPage,
@@ -26,6 +28,7 @@ import {
   rebalance,
   type RebalanceFile,
   type RebalanceReport,
+  recipeFileNow,
   recordPlan,
   refusePlan,
   shortHash,
@@ -190,11 +193,12 @@ async function begin(work: Work): Promise<Rebalanced> {
   const plan = await planNow(settings, context);
   if (plan.leftOut.length > 0) context.log("info", `not traded: ${leftOutText(plan)}`);
   if (plan.trades.length === 0) return { ...resultOf(plan), state: "nothing", files: [] };
+  const recipe = given.mode === "confirm" ? await recipeFileNow(context.recipeFile) : undefined;
   const record = await recordPlan(store, {
     account,
     plan,
     terms: settings.execution ?? readExecutionTerms(),
-    source: { settings },
+    source: { settings, ...recipe !== undefined && { recipe } },
     at: context.now(),
     runKey: context.stepKey,
   });
@@ -249,7 +253,8 @@ async function proceed(record: PlanRecord, work: Work): Promise<Rebalanced> {
 }
 
 /**
- * Waits until a person approves a plan. Returns `undefined` if nobody approves it in time, or if a person refuses it.
+ * Waits until a person approves a plan. Returns `undefined` if nobody approves it in time, if a person refuses it, or if
+ * the recipe changes: the person who edits it expects that the earlier version trades no more.
  */
 async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord | undefined> {
   const { given, desk: { store, account }, context } = work;
@@ -261,6 +266,11 @@ async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord
   context.log("warn", text);
   for (;;) {
     const now = await findPlan(store, account, hash);
+    if (now?.state !== "stopped" && await hasOtherRecipe(record)) {
+      const reason = `its recipe ${fileOf(record)} has changed since the plan was made`;
+      await refusePlan(store, record, { at: context.now(), reason });
+      return undefined;
+    }
     if (now?.state === "approved" && now.approval !== undefined && now.approval.until > context.now()) {
       return now;
     }

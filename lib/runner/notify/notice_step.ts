@@ -87,6 +87,7 @@ export async function sendNotice(
   const key = `notify-${index}${place === 0 ? "" : `-${place}`}`;
   const context = stepContext(key, {
     scope: { ...scope, outputs, outcome },
+    recipeFile: recipe.file,
     deps: { machine, calendars, out, redactor, secret, client: () => client(recipe) },
     signal,
     log,

@@ -12,6 +12,7 @@ import {
   checkAccount,
   fileOf,
   hasChanged,
+  hasOtherRecipe,
   planPage,
   type PlanRecord,
   plansOf,
@@ -43,7 +44,7 @@ export async function run(input: RebalanceRunInput): Promise<number> {
   // An interrupted execution continues within the plan, even if the file or the account has changed.
   if (state !== "running" && state !== "done" && source !== undefined) {
     const settings = await settingsNow(record, host);
-    if (settings !== undefined && hasChanged(record, settings)) {
+    if (settings !== undefined && hasChanged(record, settings) || await hasOtherRecipe(record)) {
       throw new BrokerError(
         `Cannot execute the plan ${shortHash(hash)}: ${
           fileOf(record)

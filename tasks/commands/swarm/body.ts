@@ -89,7 +89,9 @@ function failureLines({ seed, invariant, what, at, faults }: SwarmFailure): stri
   return [
     `Seed ${seed} failed at ${at}: ${invariant}: ${what}`,
     ...faults.map(({ atMs, kind, size, state }) =>
-      `  { atMs: ${atMs}, kind: "${kind}", size: ${size}${state === undefined ? "" : `, state: "${state}"`} },`
+      `  { atMs: ${atMs}, kind: "${kind}", size: ${size}${
+        state === undefined ? "" : `, state: "${state}"`
+      } },`
     ),
     `  To see every event: hsgate swarm --seed ${seed} --log`,
   ];
