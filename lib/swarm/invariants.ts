@@ -316,7 +316,8 @@ const MOST_DIVIDED = 12;
 function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "intents">): boolean {
   if (intent.kind !== "place" || !unresolvedStates.includes(intent.state)) return false;
   const quantityOf = ({ params }: Intent) => String(params.quantity ?? "0");
-  const owned = new Set(intents.flatMap(({ orderIds }) => orderIds));
+  // A cancellation names orders that may belong to no intent.
+  const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
   const candidatesOf = (each: Intent) =>
     [...swarm.orders.values()].filter((order) =>
       !owned.has(order.orderId) && !each.known.includes(order.orderId) &&
