@@ -17,7 +17,7 @@ import {
 } from "./broker_lists.ts";
 import { type Intent, sinceOf } from "./intent.ts";
 import { childrenIn, judge, type Others, type Verdict } from "./prove.ts";
-import { addOrders, noteIntent, openIntents } from "./queries.ts";
+import { addOrders, amendmentsSince, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { type IntentState, unresolvedStates } from "./states.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
@@ -323,23 +323,25 @@ async function withParts(
 }
 
 /**
- * Returns a reading in which the known orders of a placing intent have their terms from before any amendment. An order
- * may be amended before the first reading shows the other parts of the split order.
+ * Returns a reading in which orders have their terms from before any amendment. A part of a split order may be amended
+ * before the first reading shows the other parts.
  */
 async function beforeAmendments(
-  records: Records,
+  { store, account }: Records,
   intent: Intent,
   reading: ListReading,
 ): Promise<ListReading> {
-  const { open } = await bookOf(records, reading);
   const { price } = termsOf(intent);
   const orders = new Map(reading.orders);
+  for (const amendment of (await amendmentsSince(store, account, sinceOf(intent))).toReversed()) {
+    const [id = ""] = targetsOf(amendment);
+    const row = orders.get(id);
+    // The terms before the first amendment stay: the amendments come newest first.
+    if (row !== undefined) orders.set(id, { ...row, ...amendment.earlier });
+  }
   for (const id of intent.orderIds) {
-    const row = reading.orders.get(id);
-    // Open intents come oldest first.
-    const amendment = open.find((each) => each.kind === "amend" && targetsOf(each).includes(id));
-    const quantity = amendment?.earlier?.quantity ?? row?.quantity;
-    if (row !== undefined) orders.set(id, { ...row, price: price ?? row.price, quantity });
+    const row = orders.get(id);
+    if (row !== undefined && price !== undefined) orders.set(id, { ...row, price });
   }
   return { ...reading, orders };
 }

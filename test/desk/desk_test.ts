@@ -164,11 +164,14 @@ deskTest(
   async (house) => {
     const { trader, client, desk, clock, round, intents } = house;
     const large = { ...ORDER, quantity: "800000" } as const;
-    const prices = [["0.30", "0.29"], ["0.31", "0.31"]] as const;
-    for (const [price, to] of prices) {
-      const { orderId } = await trader.orders.place({ ...large, price });
-      const { quantity = "0" } = (await client.orders.today({ market: "hk" }).toArray())
-        .find((order) => order.orderId === orderId)!; // it was just placed
+    /** Price of the order, the price of the amendment, and whether it amends the first part or the last. */
+    const prices = [["0.30", "0.29", "first"], ["0.31", "0.31", "first"], ["0.32", "0.28", "last"]] as const;
+    for (const [price, to, which] of prices) {
+      const placed = await trader.orders.place({ ...large, price });
+      const parts = (await client.orders.today({ market: "hk" }).toArray())
+        .filter((order) => Number(order.price) === Number(price));
+      const orderId = which === "first" ? placed.orderId : parts.map((order) => order.orderId).sort().at(-1)!; // three parts
+      const { quantity = "0" } = parts.find((order) => order.orderId === orderId)!; // it was just placed
       const smaller = price === to ? "100000" : quantity;
       await trader.orders.amend({ market: "hk", symbol: "00700.HK", orderId, quantity: smaller, price: to });
     }
@@ -176,10 +179,10 @@ deskTest(
     round();
     const { foreign } = await desk.reconcile({ markets: ["hk"] });
     const placed = (await intents()).filter(({ kind }) => kind === "place");
-    assertEquals(placed.map(({ state, orderIds }) => [state, orderIds.length]), [["working", 3], [
-      "working",
-      3,
-    ]]);
+    assertEquals(
+      placed.map(({ state, orderIds }) => [state, orderIds.length]),
+      prices.map(() => ["working", 3]),
+    );
     assertEquals(foreign.filter(({ price }) => Number(price) < 1), []);
   },
 );
