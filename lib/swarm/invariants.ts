@@ -15,7 +15,9 @@ import { findRun, type RunRow } from "../runner/queries/runs.ts";
 import { findPlan, type PlanRecord } from "../rebalance/queries.ts";
 import type { Store } from "../store/store.ts";
 import type { Pipe } from "./pipes.ts";
-import { type Executed, holderOf, liveStatuses, type Swarm, type TrueOrder } from "./processes.ts";
+import type { Swarm } from "./processes.ts";
+import { holderOf } from "./programs.ts";
+import { type Executed, liveStatuses, type TrueOrder } from "./truth.ts";
 import {
   belowBuffer,
   beyondPlan,
@@ -91,7 +93,8 @@ export const invariants = {
     text: "the broker executes a write soon after the process has recorded that it sends it",
     check: ({ fresh, swarm }) => {
       const wrong = fresh.find(({ executed, intent }) =>
-        intent?.sentAt !== undefined && !swarm.hasJumped && executed.at - intent.sentAt > MOST_UNDER_WAY_MS
+        intent?.sentAt !== undefined && !swarm.strikes.hasJumped &&
+        executed.at - intent.sentAt > MOST_UNDER_WAY_MS
       );
       return wrong &&
         `the broker executed ${shown(wrong.executed)} ${(wrong.executed.at - wrong.intent!.sentAt!) / 1_000 // `find` accepted only an intent with `sentAt`
@@ -132,7 +135,7 @@ export const invariants = {
         const intent = byId.get(id);
         const wanted = (intent?.params as { quantity?: Decimal } | undefined)?.quantity;
         if (intent === undefined || wanted === undefined) continue;
-        const total = sumOf(orderIds.map((orderId) => swarm.orders.get(orderId)?.quantity ?? "0"));
+        const total = sumOf(orderIds.map((orderId) => swarm.truth.orders.get(orderId)?.quantity ?? "0"));
         if (compare(total, wanted) > 0) {
           return `${describe(intent)} asked for ${wanted}, and its orders for ${total}`;
         }
@@ -151,14 +154,16 @@ export const invariants = {
           if (other !== undefined) return `order ${orderId} belongs to the intents ${other} and ${id}`;
           owners.set(orderId, id);
           const executed = claims.get(id);
-          const order = swarm.orders.get(orderId);
+          const order = swarm.truth.orders.get(orderId);
           const isOwn = executed === undefined || executed.orderIds.includes(orderId);
           if (order === undefined) return `intent ${id} has order ${orderId}, which the broker does not have`;
           if (!isOwn && order.by === "desk") {
             return `intent ${id} has order ${orderId}, which another intent placed`;
           }
-          const call = swarm.executed[order.call - 1]; // calls are numbered from 1
-          if (order.by === "owner" && !swarm.hasJumped && call !== undefined && call.at < (sentAt ?? 0)) {
+          const call = swarm.truth.executed[order.call - 1]; // calls are numbered from 1
+          if (
+            order.by === "owner" && !swarm.strikes.hasJumped && call !== undefined && call.at < (sentAt ?? 0)
+          ) {
             return `intent ${id} has order ${orderId}, which the owner had placed before`;
           }
         }
@@ -171,7 +176,7 @@ export const invariants = {
     check: ({ swarm, fresh }) => {
       const wrong = fresh.find(({ executed, intent }) =>
         executed.by === "desk" && executed.name !== "orders.place" && intent?.why.recipe === undefined &&
-        swarm.orders.get(String(executed.params.orderId))?.by === "owner"
+        swarm.truth.orders.get(String(executed.params.orderId))?.by === "owner"
       );
       return wrong && `${shown(wrong.executed)} is for an order of the owner`;
     },
@@ -186,7 +191,7 @@ export const invariants = {
     check: ({ sent, swarm }) => {
       const wrong = sent.find(({ why, sentAt }) => {
         const window = swarm.windows.get(why.recipe ?? "");
-        return window !== undefined && !swarm.hasJumped &&
+        return window !== undefined && !swarm.strikes.hasJumped &&
           !window.some(({ from, to }) => from <= sentAt! && sentAt! < to);
       });
       return wrong &&
@@ -235,8 +240,8 @@ export const invariants = {
     text: "the cash is never below zero",
     check: ({ swarm, isBrokerSame }) => {
       if (isBrokerSame) return undefined;
-      const funds = swarm.funds();
-      swarm.noteCash(funds.available);
+      const funds = swarm.truth.funds();
+      swarm.truth.noteCash(funds.available);
       for (const name of ["available", "frozenByOrders", "frozen", "withdrawable"]) {
         if (compare(funds[name]!, "0") < 0) return `${name} is ${funds[name]}`;
       }
@@ -265,10 +270,10 @@ export const invariants = {
         const purchases = planOrders.flatMap(({ intent: { id, why } }) => {
           const { call, params } = claims.get(id)!; // `planOrders` contains only claimed intents
           return why.plan === hash && params.side === "buy" && call <= executed.call
-            ? [{ call, used: usedAsOne(claims.get(id)!, swarm.orders) }]
+            ? [{ call, used: usedAsOne(claims.get(id)!, swarm.truth.orders) }]
             : [];
         });
-        const wrong = belowBuffer(plan.plan.cashBuffer.HKD ?? "0", swarm.cash, {
+        const wrong = belowBuffer(plan.plan.cashBuffer.HKD ?? "0", swarm.truth.cash, {
           ...executed,
           purchases,
         });
@@ -282,7 +287,7 @@ export const invariants = {
     check: ({ sent, plans, swarm }) => {
       const wrong = sent.find((intent) => {
         const plan = plans.get(intent.why.plan ?? "");
-        return intent.kind === "place" && plan !== undefined && !swarm.hasJumped &&
+        return intent.kind === "place" && plan !== undefined && !swarm.strikes.hasJumped &&
           isAfterDeadline(plan, intent);
       });
       return wrong && `${describe(wrong)} was sent at ${new Date(wrong.sentAt!).toISOString()}`;
@@ -319,7 +324,7 @@ function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "i
   // A cancellation names orders that may belong to no intent.
   const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
   const candidatesOf = (each: Intent) =>
-    [...swarm.orders.values()].filter((order) =>
+    [...swarm.truth.orders.values()].filter((order) =>
       !owned.has(order.orderId) && !each.known.includes(order.orderId) &&
       isSame(each.params, order, "terms") &&
       compare(order.quantity, quantityOf(each)) <= 0
@@ -376,7 +381,7 @@ export const quietInvariants = {
         const intent = byId.get(id);
         if (executed.name !== "orders.place" || executed.isRefused || intent === undefined) continue;
         if (intent.state === "ambiguous" || isForPerson(intent, seen)) continue; // a person decides
-        const orders = executed.orderIds.map((orderId) => swarm.orders.get(orderId)!);
+        const orders = executed.orderIds.map((orderId) => swarm.truth.orders.get(orderId)!);
         const filled = sumOf(orders.map((order) => order.filled));
         const isLive = orders.some(({ status }) => liveStatuses.includes(status));
         if (compare(filled, intent.filled) !== 0) {
@@ -390,7 +395,7 @@ export const quietInvariants = {
           kind === "amend" && unresolvedStates.includes(state) &&
           executed.orderIds.includes(String(params.orderId))
         );
-        if (!isLive && !hasEnded && !isAmended && !orders.some((order) => swarm.isShownOpen(order))) {
+        if (!isLive && !hasEnded && !isAmended && !orders.some((order) => swarm.truth.isShownOpen(order))) {
           return `${describe(intent)}: its orders are ${orders.map(({ status }) => status).join(", ")}`;
         }
       }
@@ -488,8 +493,8 @@ export class Checker {
     const swarm = this.#swarm;
     await this.#read(store, changed);
     const intents = this.#intents;
-    const fresh = swarm.executed.slice(this.#executed).map((executed) => this.#claim(executed));
-    this.#executed = swarm.executed.length;
+    const fresh = swarm.truth.executed.slice(this.#executed).map((executed) => this.#claim(executed));
+    this.#executed = swarm.truth.executed.length;
     const sent = intents.filter(({ id, sentAt }) => sentAt !== undefined && !this.#sent.has(id));
     for (const { id } of sent) this.#sent.add(id);
     const runs = new Map<string, RunRow | undefined>();
@@ -500,12 +505,12 @@ export class Checker {
     }
     for (const { why: { plan } } of sent) {
       if (plan === undefined) continue;
-      const record = await findPlan(store, swarm.account, plan);
+      const record = await findPlan(store, swarm.truth.account, plan);
       if (record !== undefined) this.#plans.set(plan, record);
     }
     const byId = new Map(intents.map((intent) => [intent.id, intent]));
-    this.#planOrders = this.#plans.size === 0 ? [] : planOrdersOf(byId, this.#claims, swarm.orders);
-    const halt = swarm.halts.at(-1);
+    this.#planOrders = this.#plans.size === 0 ? [] : planOrdersOf(byId, this.#claims, swarm.truth.orders);
+    const halt = swarm.people.halts.at(-1);
     const isHalted = halt !== undefined && halt.to === undefined;
     const seen: Seen = {
       swarm,
@@ -514,7 +519,7 @@ export class Checker {
       claims: this.#claims,
       fresh,
       sent,
-      isBrokerSame: swarm.changes === this.#changes,
+      isBrokerSame: swarm.truth.changes === this.#changes,
       isHalted: isHalted && this.#wasHalted,
       runs,
       plans: this.#plans,
@@ -522,7 +527,7 @@ export class Checker {
       writers: this.#writers,
     };
     this.#wasHalted = isHalted;
-    this.#changes = swarm.changes;
+    this.#changes = swarm.truth.changes;
     for (const [invariant, { check }] of Object.entries(table)) {
       const what = check(seen);
       if (what !== undefined) return { invariant, what };
@@ -533,7 +538,7 @@ export class Checker {
   /** Reads the intents, or those that have changed, newest first. */
   async #read(store: Store, changed: ReadonlySet<string> | undefined): Promise<void> {
     if (changed === undefined) {
-      this.#intents = await recentIntents(store, this.#swarm.account, { limit: 1_000 });
+      this.#intents = await recentIntents(store, this.#swarm.truth.account, { limit: 1_000 });
       return;
     }
     if (changed.size === 0) return;

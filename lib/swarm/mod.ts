@@ -14,8 +14,12 @@
  * | `pace.ts` | how much happens in a world, and when |
  * | `pipes.ts` | the connections: connections that are slow, cut or half-open, or deliver bytes twice |
  * | `disk.ts` | the database: statements that fail, databases that close when a process dies |
- * | `processes.ts` | broker, trader, schedulers, people; what the broker truly executed |
+ * | `truth.ts` | the broker, and what it truly executed |
+ * | `programs.ts` | the programs: one that trades, and schedulers |
+ * | `people.ts` | people who halt, resume, decide, and trade in the broker's app |
+ * | `processes.ts` | starts the broker and the programs, and restarts programs |
  * | `faults.ts` | every kind of fault, in one table |
+ * | `strikes.ts` | causes the faults |
  * | `rebalancing.ts` | what a seed draws for its plans of rebalancing, and what must hold for them |
  * | `invariants.ts` | what must hold after every event, and after the faults have ended |
  * | `money.ts` | cash, holdings, fees and the fund journal of a day, to the cent |
@@ -37,7 +41,7 @@ import {
   type Unreachable,
   unreachableStates,
 } from "./faults.ts";
-import { swarmRecipes } from "./processes.ts";
+import { swarmRecipes } from "./programs.ts";
 import { runSeed, type SeedResult } from "./run.ts";
 import { shrink } from "./shrink.ts";
 import { outside } from "./world.ts";

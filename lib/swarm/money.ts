@@ -7,7 +7,7 @@
 import { add, compare, type Decimal, multiply, subtract, sumOf } from "../decimal.ts";
 import { corporateActions } from "../facts/corporate_actions.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
-import type { Swarm } from "./processes.ts";
+import type { Truth } from "./truth.ts";
 
 /** The fields of a fill that the sums need. */
 interface FillRow {
@@ -29,7 +29,7 @@ interface Account {
 
 /** Follows the account from one night to the next night. */
 export class MoneyCheck {
-  readonly #swarm: Pick<Swarm, "broker" | "fills">;
+  readonly #truth: Pick<Truth, "broker" | "fills">;
   /** Ids of the fills of all days that were checked. */
   readonly #known: Set<string>;
   #before: Account;
@@ -37,10 +37,10 @@ export class MoneyCheck {
   #last: string | undefined;
 
   /** Starts with the current state of the account, before the first order of a day. */
-  constructor(swarm: Pick<Swarm, "broker" | "fills">) {
-    this.#swarm = swarm;
-    this.#known = new Set(swarm.fills.keys());
-    this.#before = accountOf(swarm.broker);
+  constructor(truth: Pick<Truth, "broker" | "fills">) {
+    this.#truth = truth;
+    this.#known = new Set(truth.fills.keys());
+    this.#before = accountOf(truth.broker);
   }
 
   /**
@@ -51,7 +51,7 @@ export class MoneyCheck {
    * @param date The day, such as `2025-08-15`.
    */
   check(date: string): string | undefined {
-    const { broker } = this.#swarm;
+    const { broker } = this.#truth;
     const [before, after] = [this.#before, accountOf(broker)];
     this.#before = after;
     const splits = corporateActions.filter(({ exDate }) => (this.#last ?? date) < exDate && exDate <= date);
@@ -71,7 +71,7 @@ export class MoneyCheck {
         return `the fees of order ${orderId} add up to ${sum}, and their total is ${total}`;
       }
     }
-    const pushed = [...this.#swarm.fills].filter(([id]) => !this.#known.has(id)).map(([id, fill]) => {
+    const pushed = [...this.#truth.fills].filter(([id]) => !this.#known.has(id)).map(([id, fill]) => {
       this.#known.add(id);
       return fill;
     });

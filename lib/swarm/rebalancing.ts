@@ -13,15 +13,9 @@ import { compileRecipe } from "../recipes/mod.ts";
 import { SimulatedMarket } from "../simulator/market/mod.ts";
 import type { ScriptEntry } from "../simulator/mod.ts";
 import { randomFrom } from "../time.ts";
-import {
-  CASH_MS,
-  type CashFigure,
-  type Executed,
-  hongKongDate,
-  liveStatuses,
-  type Rebalancing,
-  type TrueOrder,
-} from "./processes.ts";
+import type { Rebalancing } from "./processes.ts";
+import { hongKongDate } from "./programs.ts";
+import { CASH_MS, type CashFigure, type Executed, liveStatuses, type TrueOrder } from "./truth.ts";
 import { SYMBOLS } from "./pace.ts";
 
 const MINUTE = 60_000;

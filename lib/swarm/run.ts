@@ -164,29 +164,29 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         start + fault.atMs,
         undefined,
         faultText(fault),
-        () => void (swarm.isQuiet || swarm.strike(fault)),
+        () => void (swarm.strikes.isQuiet || swarm.strikes.strike(fault)),
       );
     }
-    swarm.onStruck = cover;
-    swarm.has = (state) => checker.intents.some((each) => each.state === state);
+    swarm.strikes.onStruck = cover;
+    swarm.strikes.has = (state) => checker.intents.some((each) => each.state === state);
     let [writes, changes, unhandledCount] = [0, 0, 0];
     const step = async () => {
-      if (swarm.torn !== undefined) {
+      if (swarm.strikes.torn !== undefined) {
         // Every program is dead. SQLite itself must find out what the log still contains.
         await store![Symbol.asyncDispose](); // opened when the world started
-        writeStore(swarm.store, swarm.torn);
-        swarm.torn = undefined;
+        writeStore(swarm.store, swarm.strikes.torn);
+        swarm.strikes.torn = undefined;
         store = await openSqlite(swarm.store, { mark: "leave" });
         disk.forget();
       }
       if (
-        disk.deskWrites === writes && swarm.changes === changes &&
+        disk.deskWrites === writes && swarm.truth.changes === changes &&
         swarm.unhandled.length === unhandledCount &&
         world.leaks.length === 0
       ) return;
-      [writes, changes, unhandledCount] = [disk.deskWrites, swarm.changes, swarm.unhandled.length];
+      [writes, changes, unhandledCount] = [disk.deskWrites, swarm.truth.changes, swarm.unhandled.length];
       fail(await checker.check(store!, { changed: disk.takeChanged() })); // opened when the world started
-      swarm.strikeWaiting();
+      swarm.strikes.strikeWaiting();
     };
     /** Runs until an instant, and checks the invariants after each event. */
     const until = async (at: number) => {
@@ -199,7 +199,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     let money: MoneyCheck | undefined;
     for (const [day, { date, openAt, closeAt }] of sessions.entries()) {
       await until(openAt - 10 * MINUTE);
-      money ??= new MoneyCheck(swarm);
+      money ??= new MoneyCheck(swarm.truth);
       const awake = pace.awake[day]!; // it has a list for each session
       for (const [index, { to }] of awake.entries()) {
         await until(to);
@@ -222,7 +222,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
           plan !== undefined && unresolvedStates.includes(state) ? [plan] : []
         ),
       );
-      for (const each of await plansOf(store, { account: swarm.account, limit: 100 })) {
+      for (const each of await plansOf(store, { account: swarm.truth.account, limit: 100 })) {
         if (known.has(each.hash)) continue;
         const what = badEnding(each, checker.planOrders, unresolved);
         if (what !== undefined) fail({ invariant: "plan-ending", what });
@@ -240,7 +240,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         world.now = night;
       } else {
         if (nights() < DECIDES) {
-          swarm.decide(checker.claims);
+          swarm.people.decide(checker.claims);
           await until(world.now + MINUTE);
         }
         swarm.passNight(nights(), pace.awake[day + 1]![0]!.from); // each session has a period
@@ -249,7 +249,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       const untied = failure === undefined && !signal?.aborted ? money.check(date) : undefined;
       if (untied !== undefined) fail({ invariant: "money", what: untied });
       if (failure !== undefined) break;
-      swarm.isQuiet = false;
+      swarm.strikes.isQuiet = false;
     }
   } finally {
     world.end();
@@ -269,6 +269,6 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     ...failure !== undefined && { failure },
     coverage,
     plans,
-    orders: swarm.executed.length,
+    orders: swarm.truth.executed.length,
   };
 }

@@ -7,7 +7,7 @@ import { Disk, readStore, tornStore, writeStore } from "../../lib/swarm/disk.ts"
 import { faultNames, swarm } from "../../lib/swarm/mod.ts";
 import { Network } from "../../lib/swarm/pipes.ts";
 import { shrink } from "../../lib/swarm/shrink.ts";
-import { swarmRecipes } from "../../lib/swarm/processes.ts";
+import { swarmRecipes } from "../../lib/swarm/programs.ts";
 import { runSeed } from "../../lib/swarm/run.ts";
 import { outside, World } from "../../lib/swarm/world.ts";
 
