@@ -25,6 +25,8 @@ import { liveStatuses, type Truth } from "./truth.ts";
 import type { Process, World } from "./world.ts";
 
 const MINUTE = 60_000;
+/** Rows of a page of the trader's lists, so that these lists have several pages. */
+const PAGE_ROWS = 5;
 /** While no faults happen, interval at which the trader's desk compares open intents with the broker's lists. */
 const QUIET_READING_MS = 5 * MINUTE;
 
@@ -113,9 +115,9 @@ export async function trade(process: Process, surroundings: Surroundings): Promi
 
 /** Returns the open orders that a program has placed. */
 async function openOrders(client: Trader, { truth }: Surroundings): Promise<Order[]> {
-  return (await client.orders.today({ market: "hk" }).toArray()).filter(({ status, orderId }) =>
-    liveStatuses.includes(status ?? "") && truth.orders.get(orderId)?.by === "desk"
-  );
+  return (await client.orders.today({ market: "hk", limit: PAGE_ROWS }).toArray()).filter((
+    { status, orderId },
+  ) => liveStatuses.includes(status ?? "") && truth.orders.get(orderId)?.by === "desk");
 }
 
 async function cancelAll(client: Trader, surroundings: Surroundings): Promise<void> {

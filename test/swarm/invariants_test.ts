@@ -30,7 +30,7 @@ const funds = { available: "0.00", frozenByOrders: "0.00", frozen: "0.00", withd
 Deno.test("the invariant of the cash fails if any of its amounts is below zero", () => {
   const check = (answer: typeof funds) =>
     // The invariant reads only these members of the world.
-    invariants.cash.check({ swarm: { funds: () => answer, noteCash() {} } } as unknown as Seen);
+    invariants.cash.check({ swarm: { truth: { funds: () => answer, noteCash() {} } } } as unknown as Seen);
   assertEquals(check(funds), undefined);
   for (const name of Object.keys(funds)) {
     assertEquals(check({ ...funds, [name]: "-0.01" }), `${name} is -0.01`);
@@ -61,7 +61,7 @@ Deno.test("an intent may stay unknown for a person only if an order at the broke
     const executed = { name: "orders.place", params: terms, orderIds: ["o0"], isRefused: false };
     // These invariants read only these members.
     const seen = {
-      swarm: { orders: new Map(orders.map((order) => [order.orderId, order])) },
+      swarm: { truth: { orders: new Map(orders.map((order) => [order.orderId, order])) } },
       intents,
       byId: new Map(intents.map((each) => [each.id, each])),
       claims: new Map([["one", executed]]),
@@ -74,6 +74,9 @@ Deno.test("an intent may stay unknown for a person only if an order at the broke
   const [one, other] = [intent("one", "100"), intent("other", "300")];
   // The order for 100 belongs to the first intent, or is a part of the second.
   assertEquals(check([one, other], ["100"]), [false, false]);
+  // A cancellation of the order does not say whose order it is.
+  const cancelled = intent("cancel", "100", { kind: "cancel", state: "cancelled", orderIds: ["o0"] });
+  assertEquals(check([one, other, cancelled], ["100"]), [false, false]);
   // Parts of 100 each fit in more than one way.
   assertEquals(check([one, other], ["100", "100", "100", "100"]), [false, false]);
   // Each order fits only one intent.
@@ -183,7 +186,7 @@ Deno.test("a purchase counts as one order with the published fees, if the broker
 
 const sentBy = (intent: object, executed: object = {}, hasJumped = false) => {
   const own = { name: "orders.place", params: {}, orderIds: ["7"], isRefused: false, ...executed };
-  return { swarm: { hasJumped }, fresh: [{ executed: own, intent, isRepeated: false }] };
+  return { swarm: { strikes: { hasJumped } }, fresh: [{ executed: own, intent, isRepeated: false }] };
 };
 
 Deno.test("the broker executes a write at most 90 s after its record, unless a clock has jumped", () => {
