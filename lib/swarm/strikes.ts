@@ -338,18 +338,3 @@ export class Strikes implements FaultTarget {
 /** Returns whether an intent in this state waits for the answer to its write, or has not been sent yet. */
 const isBeforeAnswer = (state: IntentState) =>
   state === "planned" || state === "approved" || state === "sent";
-
-/** Returns the name under which a scheduler process holds runs. */
-export const holderOf = ({ name, number }: Pick<Process, "name" | "number">): string => `${name} ${number}`;
-
-/** States of an order that is still in the market. */
-export const liveStatuses: readonly string[] = [
-  "not-submitted",
-  "waiting",
-  "accepted",
-  "part-filled",
-  "cancel-pending",
-  "amend-pending",
-  "part-filled-cancel-pending",
-  "part-filled-amend-pending",
-];
