@@ -25,7 +25,7 @@ export const mutations: readonly Mutation[] = [
     file: "lib/desk/send.ts",
     from: "await records.first(operation.name, () => begin(deps, write, approval));",
     to: "setTimeout(() => void begin(deps, write, approval).catch(() => {}), 2_000);",
-    within: 10,
+    within: 20,
   },
   {
     name: "a write is sent again after a timeout",
@@ -73,7 +73,7 @@ export const mutations: readonly Mutation[] = [
     file: "lib/desk/guards/values.ts",
     from: "const before = sumOf(chains.filter(isCounted).map(valueOf));",
     to: "const before = sumOf(chains.filter(isCounted).slice(1).map(valueOf));",
-    within: 20,
+    within: 60,
   },
   {
     name: "a fill costs a cent more than its amount",
@@ -102,21 +102,21 @@ export const mutations: readonly Mutation[] = [
     from:
       "const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, machine.now());",
     to: "const outside = undefined as ReturnType<typeof whyOutside>;",
-    within: 150,
+    within: 100,
   },
   {
     name: "the fence of a run is not checked in the transaction that records a write",
     file: "lib/runner/run/run.ts",
     from: "await claimedTransaction(store, this.#claim, machine.now(), () => this.#refuseOutside());",
     to: "void claimedTransaction, store, machine;\n    await this.#refuseOutside();",
-    within: 200,
+    within: 500,
   },
   {
     name: "the age of a record is not checked again before the first byte",
     file: "lib/desk/send.ts",
     from: "        mayLeave();\n        options.beforeFirstByte?.();",
     to: "        void mayLeave;\n        options.beforeFirstByte?.();",
-    within: 10,
+    within: 40,
   },
   {
     name: "the store does not wait until a commit is on the disk",
@@ -133,7 +133,7 @@ export const mutations: readonly Mutation[] = [
     const estimate = add(this.#plan.cash[currency] ?? "0", ...sales);
     void cash;
     return { cash: subtract(estimate, add(kept, costs(own.filter(isPurchase), usedOf))) };`,
-    within: 8,
+    within: 200,
   },
   {
     name: "a plan buys with the proceeds of sales before the broker shows them",
@@ -141,35 +141,35 @@ export const mutations: readonly Mutation[] = [
     from: "      : available;\n",
     to:
       `      : add(available, ...this.#plan.trades.filter(({ side }) => side === "sell").map(({ value }) => value));\n`,
-    within: 8,
+    within: 200,
   },
   {
     name: "a plan buys with the cash of its buffer",
     file: "lib/rebalance/cover.ts",
     from: 'const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");',
     to: 'const kept = compare(fees, "0") > 0 ? fees : "0";\n    void cashBuffer;',
-    within: 8,
+    within: 200,
   },
   {
     name: "the execution of a plan does not end at its deadline",
     file: "lib/rebalance/execute.ts",
     from: "if (now >= this.#deadlineAt) {",
     to: "if (now >= this.#deadlineAt + 86_400_000) {",
-    within: 8,
+    within: 15,
   },
   {
     name: "orders that have ended do not count in what is left of a plan",
     file: "lib/desk/plan_caps.ts",
     from: 'if (isFinal(intent.state) && intent.state !== "filled") return intent.filled;',
     to: 'if (isFinal(intent.state)) return "0";',
-    within: 8,
+    within: 15,
   },
   {
     name: "a plan stops without a reason",
     file: "lib/rebalance/execute.ts",
     from: 'const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";',
     to: "const reason = undefined as string | undefined;",
-    within: 8,
+    within: 15,
   },
 ];
 
