@@ -370,7 +370,7 @@ export interface Unreachable {
 export function unreachableStates(days: number): Unreachable[] {
   return days > 1 ? [] : [{
     state: "expired",
-    reason: "orders expire at the close, after the last fault of the day; --days 2 reaches it",
+    reason: "an order counts as expired some days after its day; --days 3 reaches it",
   }];
 }
 
