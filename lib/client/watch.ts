@@ -160,8 +160,17 @@ export class Watches {
     await end?.(AbortSignal.timeout(END_MS)).catch(() => {});
   }
 
-  #open(): Promise<PushStream> {
-    return this.#stream ??= this.#start();
+  /** Returns the stream that all watches share. Opens a new one if the last one has ended or could not be opened. */
+  async #open(): Promise<PushStream> {
+    const last = this.#stream;
+    // The watch that opened it has got the error.
+    const stream = await last?.catch(() => undefined);
+    if (stream !== undefined && stream.state !== "closed") return stream;
+    if (last !== undefined && this.#stream === last) {
+      this.#stream = undefined;
+      this.#ordersOn = undefined;
+    }
+    return await (this.#stream ??= this.#start());
   }
 
   async #start(): Promise<PushStream> {

@@ -2,8 +2,9 @@
  * Tests pushes over the direct transport: two sockets are one stream, with the same events and gaps as over the
  * gateway.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { DirectClient } from "../../lib/client/connect.ts";
+import { RejectedError } from "../../lib/errors.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
 import { connect } from "../../lib/client/connect.ts";
@@ -156,6 +157,23 @@ Deno.test("watch() ends with the error if the platform cannot be reached", async
     message = error instanceof Error ? error.message : "";
   }
   assert(message.includes(`no connection to ${platform.info.authUrl}`), message);
+});
+
+Deno.test("a watch after one that failed connects again, and yields pushes", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  platform.faults.arm({ kind: "second-init", operation: "platform.openConnection" });
+  await assertRejects(
+    () => within("the end of the watch", Array.fromAsync(client.watch())),
+    RejectedError,
+    "socket not initialized",
+  );
+  const events = client.watch();
+  await until(events, isConnected);
+  const orderId = await place(client);
+  const [order] = (await until(events, ofType("order"))).slice(-1);
+  assert(order?.type === "order");
+  assertEquals(order.data.orderId, orderId);
 });
 
 Deno.test("with trade: false, watch() yields only market data", async () => {
