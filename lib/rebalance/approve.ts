@@ -86,23 +86,31 @@ export async function approveExactly(
 export const hasChanged = ({ source }: Pick<PlanRecord, "source">, settings: RebalanceFile): boolean =>
   source !== undefined && canonical(source.settings) !== canonical(settings);
 
-/** Returns a recipe's file with its digest; `undefined` if this process cannot read the file. */
-export async function recipeFileNow(file: string): Promise<RecipeFile | undefined> {
-  const path = resolved(file);
+/**
+ * Compares a recipe's file with the recipe that hsgate loaded from it. Returns `missing` if this process finds no such
+ * file, and `unknown` if it has no permission to look.
+ */
+export async function compareRecipe(
+  { file, sha256: before }: RecipeFile,
+): Promise<"same" | "changed" | "missing" | "unknown"> {
   try {
-    const bytes = await readRegular(path, MOST_RECIPE_BYTES);
-    return bytes instanceof Uint8Array ? { file: path, sha256: await sha256(bytes) } : undefined;
+    const bytes = await readRegular(resolved(file), MOST_RECIPE_BYTES);
+    const isSame = bytes instanceof Uint8Array && await sha256(new TextDecoder().decode(bytes)) === before;
+    return isSame ? "same" : "changed";
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotCapable) return undefined;
+    if (error instanceof Deno.errors.NotCapable) return "unknown";
+    const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
+    if ([NotADirectory, NotFound, PermissionDenied].some((kind) => error instanceof kind)) return "missing";
     throw error;
   }
 }
 
-/** Returns whether the recipe that made a plan has changed since. A recipe that is not here counts as unchanged. */
+/**
+ * Returns whether the recipe that made a plan has changed since. A missing recipe counts as unchanged: it may be on
+ * another machine, where the run that waits for the approval compares it again.
+ */
 export async function hasOtherRecipe({ source }: Pick<PlanRecord, "source">): Promise<boolean> {
-  const before = source?.recipe;
-  const now = before && await recipeFileNow(before.file);
-  return now !== undefined && now.sha256 !== before?.sha256;
+  return source?.recipe !== undefined && await compareRecipe(source.recipe) === "changed";
 }
 
 /** Returns the name of a plan's file, for messages. */

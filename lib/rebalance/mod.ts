@@ -30,10 +30,10 @@ export {
   type ApprovalWish,
   approveExactly,
   checkAccount,
+  compareRecipe,
   fileOf,
   hasChanged,
   hasOtherRecipe,
-  recipeFileNow,
 } from "./approve.ts";
 export { type BrokerAccountOptions, readBrokerAccount } from "./broker.ts";
 export { rebalanceTradesOf } from "./day_trades.ts";
@@ -57,7 +57,15 @@ export {
   renewPlan,
   shortHash,
 } from "./queries.ts";
-export type { ArrivalPrice, PlanApproval, PlanRecord, PlanSource, PlanState, TradeNote } from "./queries.ts";
+export type {
+  ArrivalPrice,
+  PlanApproval,
+  PlanRecord,
+  PlanSource,
+  PlanState,
+  RecipeFile,
+  TradeNote,
+} from "./queries.ts";
 export { endLeftPlan, passingRules, rebalance, STOPPED_BY } from "./execute.ts";
 export { GuardRefusal } from "../desk/guards/check.ts";
 export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execute.ts";

@@ -54,11 +54,11 @@ export interface PlanSource {
   settings: RebalanceFile;
   /** The file with the settings, an absolute path; absent if they are part of a recipe. */
   file?: string;
-  /** The recipe that waits for an approval of the plan, with its digest when the plan was made. */
+  /** The recipe that waits for an approval of the plan, as it was loaded. */
   recipe?: RecipeFile;
 }
 
-/** The file of a recipe, an absolute path, and the SHA-256 of its content. */
+/** The file of a recipe, an absolute path, and the SHA-256 of its text. */
 export interface RecipeFile {
   file: string;
   sha256: string;

@@ -363,8 +363,8 @@ export interface StepContext extends StepScope {
   testText?: string;
   /** Run key and step id: an idempotency key for what the step does outside of hsgate. */
   stepKey: string;
-  /** The file of the recipe. */
-  recipeFile: string;
+  /** The file of the recipe, as it was loaded. */
+  recipeFile: Pick<CompiledRecipe, "file" | "sha256">;
   /** The day of the run, whenever it begins. */
   day: RunDay;
   /** Number of this attempt, from 1. */

@@ -120,6 +120,18 @@ Deno.test("a proposed plan is executed only after its approval, and only while i
     );
     const shown = await hsgate(["rebalance", "show", "--json"]);
     assertEquals(JSON.parse(shown.out)[0].state, "approved", shown.err);
+    // The plan of a recipe, whose run would compare the recipe, is executed only where the recipe is.
+    {
+      await using db = await openSqlite(`${place.path}/h.db`);
+      const source = { settings: {}, recipe: { file: `${place.path}/no.yaml`, sha256: "" } };
+      await db.run("update rebalance set source = ?", JSON.stringify(source));
+    }
+    const gone = await hsgate(["rebalance", "run", hash]);
+    assertEquals(
+      [gone.code, gone.err.includes(`there is no "${place.path}/no.yaml" here`)],
+      [2, true],
+      gone.err,
+    );
     const refused = await hsgate(["refuse", hash, "--because", "too late", "--by", "Bob", "--json"]);
     assertEquals(JSON.parse(refused.out), {
       hash,

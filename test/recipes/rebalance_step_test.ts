@@ -11,6 +11,7 @@ import {
   readRebalanceSettings,
   recordPlan,
 } from "../../lib/rebalance/mod.ts";
+import { sha256 } from "../../lib/sha256.ts";
 import type { StepDesk } from "../../lib/recipes/compiled.ts";
 import { rebalanceStep } from "../../lib/recipes/kinds/rebalance.ts";
 import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
@@ -19,6 +20,8 @@ import { termsOf } from "../rebalance/support.ts";
 import { type Noted, stepContext } from "./support.ts";
 
 const pure = { permissions: "none" } as const;
+/** Text of a recipe. */
+const TEXT = "name: rebalance\n";
 
 Deno.test(
   "the mistakes in a recipe's portfolio are reported like those of a file, each with its path",
@@ -113,28 +116,28 @@ deskTest(
     const { clock, store } = house;
     const desk = await withDesk(house);
     const recipeFile = `${desk.out}/rebalance.yaml`;
+    const loaded = { file: recipeFile, sha256: await sha256(TEXT) };
     const sent = house.count("orders.place");
-    const given = rebalanceStep.params.parse({
-      mode: "confirm",
-      portfolio: { market: "hk", targets: { "00700.HK": "0.3" } },
-    });
+    const portfolio = { market: "hk", targets: { "00700.HK": "0.3" } };
+    const given = rebalanceStep.params.parse({ mode: "confirm", portfolio });
+    const noted: Noted = { artifacts: [], logs: [] };
     /** Runs the step until it waits for the approval, and edits the recipe then. */
     const run = async (key: string, edit: (plan: PlanRecord) => Promise<void>) => {
-      await Deno.writeTextFile(recipeFile, "name: rebalance\n");
+      await Deno.writeTextFile(recipeFile, TEXT);
       let isEdited = false;
       const context = stepContext(undefined, {
         ...desk,
-        recipeFile,
+        recipeFile: loaded,
         stepKey: key,
         async sleep(ms) {
           if (!isEdited) await edit((await plansOf(store, { account: ACCOUNT }))[0]!); // it was just recorded
           isEdited = true;
           clock.advance(ms);
         },
-      });
+      }, noted);
       return await rebalanceStep.run(given, context, () => undefined);
     };
-    const change = () => Deno.writeTextFile(recipeFile, "name: rebalance # edited\n");
+    const change = () => Deno.writeTextFile(recipeFile, `${TEXT}# edited\n`);
     const wish = () => ({ by: "Ada", at: clock.now() });
     try {
       const early = await run("rebalance/1", async (plan) => {
@@ -146,13 +149,45 @@ deskTest(
         assertEquals(code, "plan-changed");
         assertStringIncludes(message, `"${recipeFile}" has changed since the plan was made`);
       });
-      const reason = `its recipe "${recipeFile}" has changed since the plan was made`;
+      const reason = `its recipe "${recipeFile}" has changed since the plan's run began`;
       assertEquals([early.ok, early.state, early.reason], [false, "stopped", reason]);
+      assertStringIncludes(noted.logs.at(-1)!, `is refused: ${reason}`);
       const late = await run("rebalance/2", async (plan) => {
         await approveExactly(store, plan, wish());
         await change();
       });
       assertEquals([late.ok, late.state, late.reason, sent()], [false, "stopped", reason, 0]);
+      const renamed = await run("rebalance/renamed", async (plan) => {
+        await Deno.rename(recipeFile, `${desk.out}/renamed.yaml`);
+        await approveExactly(store, plan, wish());
+      });
+      const gone = `its recipe "${recipeFile}" is no longer there`;
+      assertEquals([renamed.ok, renamed.reason, sent()], [false, gone, 0]);
+      // The file may change after hsgate has loaded it, and before the plan is made.
+      const other = stepContext(undefined, { ...desk, recipeFile: loaded, stepKey: "rebalance/other" });
+      await change();
+      const beforePlan = await rebalanceStep.run(given, other, () => undefined);
+      assertEquals([beforePlan.ok, beforePlan.reason, sent()], [false, reason, 0]);
+      // The process ends after the approval. The next process loads another recipe.
+      for (const [mode, weight] of [["confirm", "0.3"], ["live", "0.3"], ["live", "0.2"]] as const) {
+        clock.advance(60_000);
+        const stepKey = `rebalance/${mode}-${weight}`;
+        const next = { file: recipeFile, sha256: await sha256(`${TEXT}# edited\n`) };
+        const killed = await assertRejects(() =>
+          run(stepKey, async (plan) => {
+            await approveExactly(store, plan, wish());
+            await Deno.writeTextFile(recipeFile, `${TEXT}# edited\n`);
+            throw new RangeError("killed");
+          }), RangeError);
+        assertEquals(killed.message, "killed");
+        const again = rebalanceStep.params.parse({
+          mode,
+          portfolio: { market: "hk", targets: { "00700.HK": weight } },
+        });
+        const context = stepContext(undefined, { ...desk, recipeFile: next, stepKey });
+        const resumed = await rebalanceStep.run(again, context, () => undefined);
+        assertEquals([stepKey, resumed.ok, resumed.reason, sent()], [stepKey, false, reason, 0]);
+      }
       // Without an edit, the same approval executes the plan.
       clock.advance(60_000);
       const kept = await run("rebalance/3", async (plan) => void await approveExactly(store, plan, wish()));

@@ -23,7 +23,7 @@ export function stepContext(
   return {
     recipe: "test",
     runKey: "test/main/2025-08-15",
-    recipeFile: "test.yaml",
+    recipeFile: { file: "test.yaml", sha256: "" },
     stepKey: "test/main/2025-08-15/step",
     slot,
     day: { date: given.session?.date ?? slot.slice(0, 10), zone: "Asia/Hong_Kong", calendar: "XHKG" },

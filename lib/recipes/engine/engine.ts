@@ -434,7 +434,7 @@ export class StepEngine {
     const call: StepCall = { step: step.id, calls: new Map(), halt, work: this.#work };
     return stepContext(step.id, {
       scope: this.#scope(),
-      recipeFile: this.#recipe.file,
+      recipeFile: { file: this.#recipe.file, sha256: this.#recipe.sha256 },
       deps,
       attempt,
       signal,

@@ -61,9 +61,8 @@ export interface StepDeps {
 }
 
 /** What differs between the attempts at a step. */
-interface ContextParts extends Pick<StepContext, "signal" | "log"> {
+interface ContextParts extends Pick<StepContext, "signal" | "log" | "recipeFile"> {
   scope: RunScope & Pick<StepScope, "outputs" | "outcome">;
-  recipeFile: string;
   deps: StepDeps;
   /** @default 1 */
   attempt?: number;

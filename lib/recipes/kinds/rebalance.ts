@@ -9,14 +9,15 @@
 import * as z from "zod";
 import { showInstant } from "../../calendars/mod.ts";
 import { isZero } from "../../decimal.ts";
+import { resolved } from "../../confined_paths.ts";
 import { InvalidParamsError } from "../../errors.ts";
 import {
   approveExactly,
   approvePlan,
   checkAccount,
-  fileOf,
+  compareRecipe,
   findPlan,
-  hasOtherRecipe,
+  hasChanged,
   makePlan,
   type Plan,
   planPage,
@@ -28,7 +29,7 @@ import {
   rebalance,
   type RebalanceFile,
   type RebalanceReport,
-  recipeFileNow,
+  type RecipeFile,
   recordPlan,
   refusePlan,
   shortHash,
@@ -193,7 +194,7 @@ async function begin(work: Work): Promise<Rebalanced> {
   const plan = await planNow(settings, context);
   if (plan.leftOut.length > 0) context.log("info", `not traded: ${leftOutText(plan)}`);
   if (plan.trades.length === 0) return { ...resultOf(plan), state: "nothing", files: [] };
-  const recipe = given.mode === "confirm" ? await recipeFileNow(context.recipeFile) : undefined;
+  const recipe = given.mode === "confirm" ? await recipeOf(context) : undefined;
   const record = await recordPlan(store, {
     account,
     plan,
@@ -209,6 +210,29 @@ async function begin(work: Work): Promise<Rebalanced> {
   );
   if (given.mode === "plan") return { ...resultOf(plan), files };
   return await proceed(record, work);
+}
+
+/** Returns the recipe of a run, to be compared with its file later; `undefined` if its file cannot be read. */
+async function recipeOf({ recipeFile: { file, sha256 } }: StepContext): Promise<RecipeFile | undefined> {
+  const found = await compareRecipe({ file, sha256 });
+  return found === "missing" || found === "unknown" ? undefined : { file: resolved(file), sha256 };
+}
+
+/**
+ * Returns why a plan must not begin any more, because its recipe is another one now. The recipe may have changed while
+ * the step waited, or between two processes, of which the second has loaded the new recipe.
+ */
+async function whyOutdated(
+  record: PlanRecord,
+  { settings, context: { recipeFile } }: Work,
+): Promise<string | undefined> {
+  const before = record.source?.recipe;
+  const now = before === undefined ? "unknown" : await compareRecipe({ ...before, file: recipeFile.file });
+  const text = `its recipe "${resolved(recipeFile.file)}"`;
+  if (now === "missing") return `${text} is no longer there`;
+  return now === "changed" || hasChanged(record, settings)
+    ? `${text} has changed since the plan's run began`
+    : undefined;
 }
 
 /** Continues a plan of an earlier attempt. */
@@ -243,7 +267,15 @@ async function proceed(record: PlanRecord, work: Work): Promise<Rebalanced> {
         files: await writeFiles(work, plan),
       };
     }
-  } else if (record.state === "planned") {
+  } else if (record.state === "planned" || record.state === "approved") {
+    // An earlier process may have made the plan, from an earlier version of the recipe.
+    const reason = await whyOutdated(record, work);
+    if (reason !== undefined) {
+      await refuse(record, work, reason);
+      return { ...resultOf(plan, undefined, reason), files: await writeFiles(work, plan) };
+    }
+  }
+  if (given.mode !== "confirm" && record.state === "planned") {
     const wish = { by: `recipe ${context.recipe}`, at: context.now() };
     approved = await approveExactly(desk.store, record, wish, settings);
   }
@@ -266,9 +298,9 @@ async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord
   context.log("warn", text);
   for (;;) {
     const now = await findPlan(store, account, hash);
-    if (now?.state !== "stopped" && await hasOtherRecipe(record)) {
-      const reason = `its recipe ${fileOf(record)} has changed since the plan was made`;
-      await refusePlan(store, record, { at: context.now(), reason });
+    const reason = now?.state === "stopped" ? undefined : await whyOutdated(record, work);
+    if (reason !== undefined) {
+      await refuse(record, work, reason);
       return undefined;
     }
     if (now?.state === "approved" && now.approval !== undefined && now.approval.until > context.now()) {
@@ -279,12 +311,18 @@ async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord
       ? `nobody approved it within ${given.approval}`
       : await context.whyWritesEnded?.();
     if (ended !== undefined) {
-      await refusePlan(store, record, { at: context.now(), reason: ended });
+      await refuse(record, work, ended);
       return undefined;
     }
     context.progress({ text });
     await pause(context, Math.min(CHECK_MS, Math.max(1, until - context.now())));
   }
+}
+
+/** Refuses a plan that has not begun. The log says why, because the message of a failed step does not. */
+async function refuse(record: PlanRecord, { desk, context }: Work, reason: string): Promise<void> {
+  await refusePlan(desk.store, record, { at: context.now(), reason });
+  context.log("warn", `the plan ${shortHash(record.hash)} is refused: ${reason}`);
 }
 
 /** Executes an approved or running plan. */

@@ -87,7 +87,7 @@ export async function sendNotice(
   const key = `notify-${index}${place === 0 ? "" : `-${place}`}`;
   const context = stepContext(key, {
     scope: { ...scope, outputs, outcome },
-    recipeFile: recipe.file,
+    recipeFile: { file: recipe.file, sha256: recipe.sha256 },
     deps: { machine, calendars, out, redactor, secret, client: () => client(recipe) },
     signal,
     log,

@@ -10,6 +10,7 @@ import { BrokerError } from "../../../lib/errors.ts";
 import { replacePage } from "../../../lib/private_files.ts";
 import {
   checkAccount,
+  compareRecipe,
   fileOf,
   hasChanged,
   hasOtherRecipe,
@@ -50,6 +51,13 @@ export async function run(input: RebalanceRunInput): Promise<number> {
           fileOf(record)
         } has changed since the plan was made; make a new plan`,
         { code: "plan-changed", operation: "rebalance" },
+      );
+    }
+    if (source.recipe !== undefined && await compareRecipe(source.recipe) === "missing") {
+      throw new UsageError(
+        `Cannot compare the plan ${
+          shortHash(hash)
+        } with its recipe: there is no "${source.recipe.file}" here; execute it on the machine that made the plan, or make a new one`,
       );
     }
     // Orders that stayed open when the execution stopped may have been filled since.
