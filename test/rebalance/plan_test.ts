@@ -105,13 +105,15 @@ Deno.test(
   pure,
   async () => {
     const targets = { "00388.HK": "0.3", "00005.HK": "0.22", "00700.HK": "0.3" };
-    const symbolsOf = async (trade: string) =>
-      (await planOf({ targets, trade, drift: { absolute: "0.1" } }, {
+    const symbolsOf = async (trade: string, more = {}) =>
+      (await planOf({ targets, trade, drift: { absolute: "0.1" }, ...more }, {
         ...account,
         holdings: [...account.holdings.slice(0, 1), row("00005.HK", "10", { quantity: "2000" })],
       })).trades.map(({ symbol }) => symbol);
     assertEquals(await symbolsOf("drifted"), ["00388.HK"]);
     assertEquals(await symbolsOf("all"), ["00005.HK", "00388.HK"]);
+    // The plan cannot bring an excluded symbol back, so this symbol lets no other be traded.
+    assertEquals(await symbolsOf("all", { exclude: ["00388.HK"] }), []);
   },
 );
 
