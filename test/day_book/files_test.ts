@@ -83,14 +83,18 @@ Deno.test("exportDayBook() syncs the set-aside of a day and the removal of a rea
   }
 });
 
-const damages: Record<string, (path: string) => void> = {
-  "was cut short": (path) => Deno.truncateSync(path, 100),
-  "was changed by a digit": (path) =>
-    Deno.writeTextFileSync(path, Deno.readTextFileSync(path).replace("35020.00", "35021.00")),
-  "is gone": (path) => Deno.removeSync(path),
+const changedText = "was changed after the export wrote it";
+const damages: Record<string, [damage: (path: string) => void, reason: string, restoredReason: string]> = {
+  "was cut short": [(path) => Deno.truncateSync(path, 100), changedText, changedText],
+  "was changed by a digit": [
+    (path) => Deno.writeTextFileSync(path, Deno.readTextFileSync(path).replace("35020.00", "35021.00")),
+    changedText,
+    changedText,
+  ],
+  "is missing": [(path) => Deno.removeSync(path), "is missing", "was missing"],
 };
 
-for (const [what, damage] of Object.entries(damages)) {
+for (const [what, [damage, reason, restoredReason]] of Object.entries(damages)) {
   Deno.test(`exportDayBook() does not report a day as kept if one of its files ${what}`, async () => {
     await using book = openBook(bookOf("us", 3), { markets: ["us"] });
     await book.again();
@@ -105,7 +109,7 @@ for (const [what, damage] of Object.entries(damages)) {
     assertEquals([differences[0]?.check, differences[0]?.expected.length], ["files", "sha256 ".length + 64]);
     assertEquals(
       differences[0]?.message,
-      `"${book.out}/${DAY}/fills.csv" was changed after the export wrote it: restore it from a backup, or move ` +
+      `"${book.out}/${DAY}/fills.csv" ${reason}: restore it from a backup, or move ` +
         `"${book.out}/${DAY}" away and export the day again`,
     );
     assertEquals(book.files(DAY), broken);
@@ -116,7 +120,7 @@ for (const [what, damage] of Object.entries(damages)) {
     assertEquals([restored.ok, restored.days[0]?.action, restored.differenceCount], [false, "restored", 1]);
     assertStringIncludes(
       restored.differences[0]!.message,
-      "the broker sent the same data again, and the file is restored",
+      `fills.csv" ${restoredReason}: the broker sent the same data again, and the file is restored`,
     );
     assertEquals(book.files(DAY), whole);
     const after = await book.again();
@@ -187,7 +191,13 @@ Deno.test("exportDayBook() accepts no day of a stranger's folder whose summary l
   assertEquals((await assertRejects(() => book.again(), DayBookError)).code, "not-a-day-book");
   // Without digests any content would count as exported.
   changed({ files: {} });
-  assertEquals((await book.again()).days[0]?.action, "disputed");
+  const { days: [day], differences } = await book.again();
+  assertEquals(day?.action, "disputed");
+  assertEquals(
+    [differences[0]?.expected, differences[0]?.actual],
+    ["a digest in summary.json", "no digest"],
+  );
+  assertStringIncludes(differences[0]!.message, `"${path}" has no digest of "fills.csv": restore it`);
   Deno.writeTextFileSync(path, original);
   Deno.writeTextFileSync(`${book.out}/secret`, "private key");
   Deno.removeSync(`${folder}/fills.csv`);

@@ -34,6 +34,8 @@ export interface KeptDay {
   text: string;
   /** Files that are missing, have no digest in the summary, or have another digest. */
   damaged: string[];
+  /** The damaged files that are missing. */
+  missing: string[];
   /** Whether it has every file that the current options request. */
   hasWanted: boolean;
   /** Whether it has exactly the files that the current options request. */
@@ -75,6 +77,7 @@ export async function keptDay(
     summary,
     text,
     damaged,
+    missing: damaged.filter((file) => !exists(`${path}/${file}`)),
     hasWanted,
     isSame: hasWanted && holds(settings, had),
     differences: isSound(summary, damaged, "differences.csv") ? readDifferences(path, summary) : [],

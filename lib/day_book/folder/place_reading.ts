@@ -120,9 +120,9 @@ async function place(options: PlaceOptions): Promise<Placed> {
   const coversDay = before === undefined || coversKept(reading, before, contradictions);
   // Judge the reading now. Below, `coversKept` compares it with the disputed readings and adds further differences,
   // which would make it provisional.
-  const alone = await judgeDay(dayParts);
+  const own = await judgeDay(dayParts);
   const isKeptBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
-    alone.status !== "final";
+    own.status !== "final";
   const addsNothing = isKeptBetter && coversDay && isCoveredBy(before, reading, contradictions);
   // A disputed reading is no longer needed if the day or the new reading contains all of it.
   const covered = beside.filter((each) =>
@@ -209,19 +209,24 @@ function result(
 }
 
 function damageOf(
-  { name, damaged, summary }: KeptDay,
+  { name, damaged, missing, summary }: KeptDay,
   exportFolder: ExportFolder,
   isRestored: boolean,
 ): Difference[] {
   const { day, files } = summary;
+  const folder = exportFolder.path(name);
+  const todo = isRestored
+    ? "the broker sent the same data again, and the file is restored"
+    : `restore it from a backup, or move "${folder}" away and export the day again`;
   return damaged.map((file) => {
-    const path = `${exportFolder.path(name)}/${file}`;
-    const what = `"${path}" was changed after the export wrote it`;
-    const todo = isRestored
-      ? "the broker sent the same data again, and the file is restored"
-      : `restore it from a backup, or move "${exportFolder.path(name)}" away and export the day again`;
-    const expected = `sha256 ${files[file]?.sha256}`;
-    return { day, check: "files" as const, expected, actual: "other bytes", message: `${what}: ${todo}` };
+    const digest = files[file]?.sha256;
+    const expected = digest === undefined ? "a digest in summary.json" : `sha256 ${digest}`;
+    const [actual, what] = missing.includes(file)
+      ? ["no file", `"${folder}/${file}" ${isRestored ? "was" : "is"} missing`]
+      : digest === undefined
+      ? ["no digest", `"${folder}/summary.json" has no digest of "${file}"`]
+      : ["other bytes", `"${folder}/${file}" was changed after the export wrote it`];
+    return { day, check: "files" as const, expected, actual, message: `${what}: ${todo}` };
   });
 }
 
