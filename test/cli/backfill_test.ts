@@ -47,10 +47,13 @@ Deno.test("backfill --dry-run lists what would run and changes nothing", async (
       "2025-08-12  book/main/2025-08-12  would run",
       "2025-08-13  book/main/2025-08-13  would run",
       "2025-08-14  book/main/2025-08-14  would run",
-      "2 days are weekends",
+      "2 days are on weekends",
       "",
     ].join("\n"),
   );
+  const sunday = ["--from", "2025-08-10", "--to", "2025-08-11", "--dry-run"];
+  const short = await cli(["backfill", "book", ...sunday, ...w.where, ...w.files]);
+  assertEquals(short.out, "2025-08-11  book/main/2025-08-11  would run\n1 day is on a weekend\n");
   assertEquals(await runsOf(w.store), []);
 });
 
@@ -60,7 +63,7 @@ Deno.test("backfill exports each day as of that day, one after the other; a seco
   const { code, out, err } = await cli(words, { env: w.env });
   assertEquals([code, err], [0, "hsgate: 4 ok\n"]);
   const lines = out.trimEnd().split("\n");
-  assertEquals(lines[0], "2 days are weekends");
+  assertEquals(lines[0], "2 days are on weekends");
   assert(/^2025-08-11 {2}book\/main\/2025-08-11 {2}ok, \d+\.\d s {2}1 of 4$/.test(lines[1]!), lines[1]);
   const days = [...Deno.readDirSync(`${w.path}/out`)].map(({ name }) => name).filter((name) =>
     /^\d/.test(name)

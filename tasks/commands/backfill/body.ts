@@ -176,7 +176,7 @@ function printDaysWithoutSlot({ none }: BackfillPlan, host: Host): void {
   }
   const weekend = none.filter(({ why }) => why === "a weekend").length;
   if (weekend > 0) {
-    host.out(paint(host, "dim", `${weekend} ${weekend === 1 ? "day is" : "days are"} weekends`));
+    host.out(paint(host, "dim", weekend === 1 ? "1 day is on a weekend" : `${weekend} days are on weekends`));
   }
 }
 
