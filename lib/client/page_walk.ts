@@ -188,13 +188,13 @@ class CursorWalk<Row> extends PageWalk<Row> {
   async *pages(): AsyncGenerator<Page<Row>> {
     const { params, operation } = this.walk;
     if (typeof params.cursor === "string") this.#cursor = params.cursor;
-    const isWhole = operation.paging?.wholeWith !== undefined &&
+    const isOnePage = operation.paging?.wholeWith !== undefined &&
       params[operation.paging.wholeWith] !== undefined;
     let asked: Record<string, unknown> = { cursor: this.#cursor };
     let [{ rows, hasList }, isAnchored] = [await this.ask(asked), false];
     for (let number = 1;; number++) {
       if (rows.length === 0 && !hasList && number === 1) this.walk.onUnproven(LIST_LEFT_OUT);
-      if (isWhole) return yield { rows, number, isLast: true };
+      if (isOnePage) return yield { rows, number, isLast: true };
       this.#checkCursors(rows);
       await this.take(rows, number, { asked, cursors: rows.map(cursorOf) }, isAnchored);
       this.#tail = [...this.#tail, ...rows].slice(-2);
@@ -304,14 +304,14 @@ class CursorWalk<Row> extends PageWalk<Row> {
       previous = cursor;
     }
     // Remember only cursors that are not numbers; rising numbers cannot repeat.
-    if (!isWhole(previous)) { for (const row of rows) this.#cursors.add(cursorOf(row) ?? ""); }
+    if (!isNumeric(previous)) { for (const row of rows) this.#cursors.add(cursorOf(row) ?? ""); }
   }
 }
 
-const isWhole = (cursor: string) => /^\d+$/.test(cursor);
+const isNumeric = (cursor: string) => /^\d+$/.test(cursor);
 
 function isBefore(cursor: string, previous: string): boolean {
-  if (!isWhole(cursor) || !isWhole(previous)) return false;
+  if (!isNumeric(cursor) || !isNumeric(previous)) return false;
   return cursor.length === previous.length ? cursor < previous : cursor.length < previous.length;
 }
 

@@ -127,7 +127,7 @@ export class ConditionalDesk {
   }
 
   /** Ends the pending orders of a listing on its ex-date, because their prices were meant for the old shares. */
-  goEx(symbol: string): void {
+  endOnExDate(symbol: string): void {
     for (const order of this.#orders) {
       const isPending = order.status === "pending" && order.instrument.symbol === symbol;
       if (isPending) this.#end(order, "invalidated-by-ex-date");

@@ -42,7 +42,7 @@ export function actionsBetween(
 }
 
 /** Applies splits to the holdings, and returns the dividends that they will be paid. */
-export function goEx(
+export function applyExDate(
   holdings: Map<string, Holding>,
   actions: readonly CorporateAction[],
 ): Entitlement[] {

@@ -12,7 +12,7 @@ import type { AlgoDesk } from "./algo.ts";
 import { clearMarket } from "./clearing.ts";
 import { HALTED_TEXT } from "./checks.ts";
 import type { ConditionalDesk } from "./conditional.ts";
-import { actionsAt, actionsBetween, DIVIDEND_TYPE, goEx, takeDue } from "./corporate_actions.ts";
+import { actionsAt, actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
@@ -188,10 +188,10 @@ export class Engine {
     // An order for the night session ends with it.
     if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
     const { day: { date } } = today;
-    const actions = actionsBetween(this.#state.market, book, { after: today.after, until: date });
+    const actions = actionsBetween(this.#state.market, book, { after: today.dateBefore, until: date });
     const entitlements = this.#state.entitlements[book];
-    entitlements.push(...goEx(this.#state.holdings[book], actions));
-    for (const { symbol } of actions) this.#desks.conditional.goEx(symbol);
+    entitlements.push(...applyExDate(this.#state.holdings[book], actions));
+    for (const { symbol } of actions) this.#desks.conditional.endOnExDate(symbol);
     for (const { cents } of takeDue(entitlements, date)) {
       this.#state.cash[bookRules[book].currency] += cents;
       today.lines.push(journalRow(DIVIDEND_TYPE, cents, localTime(today.day, actionsAt(today.day))));

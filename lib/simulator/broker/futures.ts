@@ -197,9 +197,9 @@ export class FuturesDesk {
   }
 
   #checkHours({ extended, instrument: { future } }: Pick<LiveOrder, "extended" | "instrument">): void {
-    const { day, after } = this.#state.today.futures;
+    const { day, dateBefore } = this.#state.today.futures;
     // A contract has no night session after its last day.
-    const hasNight = (future?.lastTradingDay ?? "") > after;
+    const hasNight = (future?.lastTradingDay ?? "") > dateBefore;
     if (extended && hasNight && isExtendedAt(day, this.#state.now)) return;
     const from = day.openAt - bookRules.futures.leadMinutes * MINUTE_MS;
     if (this.#state.now < from || this.#state.now >= day.closeAt) throw refused(CLOSED_TEXT);

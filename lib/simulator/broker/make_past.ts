@@ -14,7 +14,7 @@ import type { SimulatedMarket } from "../market/mod.ts";
 import { toUnits } from "../market/packing.ts";
 import { hashText, mix, type Stream } from "../market/random.ts";
 import { randomFrom } from "../../time.ts";
-import { ACTIONS_SECOND, actionsBetween, DIVIDEND_TYPE, goEx, takeDue } from "./corporate_actions.ts";
+import { ACTIONS_SECOND, actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
 import { amountOf, readCents, writePrice } from "./money.ts";
 import { type Holding, Past } from "./past.ts";
 import { type DayPrice, drawPrice, pricesOn, toPrice } from "./past_prices.ts";
@@ -112,7 +112,7 @@ class PastMaker {
     const { days, market, simulated } = this.#options;
     const { holdings, entitlements } = this.#past;
     const after = days[index - 1]?.date ?? date; // nothing is held before the first day
-    entitlements.push(...goEx(holdings, actionsBetween(simulated, market, { after, until: date })));
+    entitlements.push(...applyExDate(holdings, actionsBetween(simulated, market, { after, until: date })));
     for (const { cents } of takeDue(entitlements, date)) {
       this.#past.move({ day: index, second: ACTIONS_SECOND, type: DIVIDEND_TYPE, cents });
     }

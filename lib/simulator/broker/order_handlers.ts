@@ -124,7 +124,7 @@ export function orderHandlers(
       const start = startAfter(cursor);
       const { lines, fills } = state.today[market];
       // A line of today has no time.
-      const rows = [...lines.map(({ time: _, ...line }) => line), ...fills.map(tradeToday)];
+      const rows = [...lines.map(({ time: _, ...line }) => line), ...fills.map(journalLineOf)];
       return rows.slice(start, start + limit)
         .map((row, index) => ({ ...row, cursor: String(start + index + 1) }));
     },
@@ -173,7 +173,7 @@ function startAfter(cursor = "0"): number {
 }
 
 /** Returns the journal line of a fill of today; its fees are charged later. */
-function tradeToday({ order, fill }: State["today"][Market]["fills"][number]): JournalEntry {
+function journalLineOf({ order, fill }: State["today"][Market]["fills"][number]): JournalEntry {
   const amount = amountOf(fill.price, fill.quantity, order.multiplier);
   return order.isSell ? journalRow("sell-securities", amount) : journalRow("buy-securities", -amount);
 }

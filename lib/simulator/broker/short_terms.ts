@@ -2,7 +2,7 @@
  * Defines the margins and the interest of short positions in stocks.
  *
  * The broker does not publish them. Here the margins are the usual minimum of the United States, and the interest is 3% a
- * year. There is no forced purchase: an account that lacks margin can only not open more positions.
+ * year. There is no forced purchase: an account that lacks margin keeps its positions, but cannot open more.
  *
  * @module
  */
@@ -27,5 +27,5 @@ export const shortTerms = {
 /** Returns the margin of an order that opens a position; its proceeds arrive with its fills. */
 export const marginOf = (cents: bigint): bigint => divideHalfUp(cents * INITIAL, 100n);
 
-/** Returns the cash that a position of a value reserves: its value, because its purchase costs that much, and the margin. */
+/** Returns the cash that a position reserves: its value, which closing it would cost, plus the margin. */
 export const reserveOf = (cents: bigint): bigint => cents + marginOf(cents);

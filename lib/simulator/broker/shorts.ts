@@ -72,7 +72,7 @@ const openShorts = (state: State, market: Market, symbol: string, except?: LiveO
 
 /** Returns how many shares the broker still lends. */
 export function lendable(state: State, { market, symbol, lotSize }: Instrument, except?: LiveOrder): bigint {
-  const volume = state.market.dayBar(symbol, state.today[market].after)?.volume ?? "0";
+  const volume = state.market.dayBar(symbol, state.today[market].dateBefore)?.volume ?? "0";
   const offered = openShorts(state, market, symbol, except).filter(({ isSell }) => isSell)
     .reduce((sum, order) => sum + leftOf(order), 0n);
   const left = BigInt(volume) / LENT - shortOf(state, market, symbol) - offered;
@@ -146,14 +146,14 @@ function checkPriceTest(
   }
 }
 
-/** Returns whether a stock has fallen 10% below its previous close, today or on the day before. */
-function hasFallen({ market, now, today: { us: { day, after } } }: State, symbol: string): boolean {
+/** Returns whether a stock has fallen 10% below its previous close, today or on the trading day before. */
+function hasFallen({ market, now, today: { us: { day, dateBefore } } }: State, symbol: string): boolean {
   const isFar = (low: string, close: string) => readPrice(low) * 10n <= readPrice(close) * 9n;
   const traded = market.traded(symbol, day.openAt - 1, Math.min(now, day.closeAt));
   if (traded !== undefined && isFar(traded.low, market.previousClose(symbol, now))) return true;
-  const before = market.dayBar(symbol, after);
+  const before = market.dayBar(symbol, dateBefore);
   const [earlier] = market.tradingDays(symbol, day.openAt - 10 * DAY_MS, day.openAt - 1)
-    .filter(({ date }) => date === after);
+    .filter(({ date }) => date === dateBefore);
   return before !== undefined && earlier !== undefined &&
     isFar(before.low, market.previousClose(symbol, earlier.openAt));
 }

@@ -59,8 +59,8 @@ interface StateInit {
 /** One book's current day. */
 interface Today {
   day: BookDay;
-  /** Date of the day before. */
-  after: string;
+  /** Date of the trading day before. */
+  dateBefore: string;
   /** Whether the day's dividends and splits have been processed. */
   acted: boolean;
   /** Whether the day's orders have already expired. */
@@ -74,8 +74,8 @@ interface Today {
 }
 
 /** Returns a day of a book before anything has happened. */
-export function emptyDay(day: BookDay, after: string): Today {
-  return { day, after, acted: false, closed: false, lines: [], orders: [], fills: [], numbered: 0 };
+export function emptyDay(day: BookDay, dateBefore: string): Today {
+  return { day, dateBefore, acted: false, closed: false, lines: [], orders: [], fills: [], numbered: 0 };
 }
 
 /** Cents reserved per part of an order, because fees are rounded for each fill. */

@@ -73,7 +73,8 @@ function join(pieces: readonly Piece[]): Piece | undefined {
     }, undefined);
 }
 
-function show(pieces: readonly Piece[], previous: number, multiplier: number): BarView[] {
+/** Returns bars as the answer shows them. `previous` is the close before the first bar. */
+function viewsOf(pieces: readonly Piece[], previous: number, multiplier: number): BarView[] {
   let before = previous;
   return pieces.map(({ date, time, timestamp, open, high, low, last, volume, turnover }) => {
     const view: BarView = {
@@ -141,7 +142,7 @@ function longBars(
   const pieces = chosen.flatMap((group) =>
     join(group.flatMap((day) => dayPiece(asset, days, day, at) ?? [])) ?? []
   );
-  return show(pieces, referenceClose(asset, chosen[0]?.[0]?.index ?? 0), multiplier);
+  return viewsOf(pieces, referenceClose(asset, chosen[0]?.[0]?.index ?? 0), multiplier);
 }
 
 /** Returns the bars of one day up to an instant, oldest first. */
@@ -185,7 +186,7 @@ function minuteBars(
   );
   const most = Math.max(1, Math.min(limit, mostDays));
   const chosen = direction === "older" ? wanted.slice(-most) : wanted.slice(0, most);
-  const bars = show(
+  const bars = viewsOf(
     chosen.flatMap((day) => minutePieces(asset, days, day, at, MINUTES[interval])),
     referenceClose(asset, chosen[0]?.index ?? 0),
     multiplier,

@@ -27,7 +27,7 @@ export function currencyRates(date: string, seed: number): CurrencyRates {
   if (Number.isNaN(day)) {
     throw new RangeError(`Cannot look up rates of "${date}": it is not a date; write it like "2025-08-15"`);
   }
-  // in whole ten-thousandths: a slow wave plus a small daily step
+  // Rates are in whole ten-thousandths: a slow wave plus a small random daily step.
   const swing = (centre: number, width: number, period: number, step: number) =>
     Math.round(centre + width * Math.sin(2 * Math.PI * (day + seed % 365) / period) + step * bell(next));
   const write = (units: number) => `${Math.floor(units / 10_000)}.${String(units % 10_000).padStart(4, "0")}`;
