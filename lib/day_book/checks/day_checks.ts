@@ -80,35 +80,35 @@ export function checkJournal(options: JournalCheckOptions): ListCheck {
   const actual = sum.toString();
   const what = `${actual} ${currency} in the fills net of fees and in ${names.join(", ")}`;
   if (fills.trades.equals(journal.trades)) return passed(`${what}, line by line`);
-  const isTied = compare(expected, actual) === 0;
-  const sums = isTied
+  const sumsAgree = compare(expected, actual) === 0;
+  const sums = sumsAgree
     ? `the sums are equal, ${actual} ${currency}`
     : `the fills net of fees total ${expected} ${currency}, the journal ${actual} (off by ${
       subtract(actual, expected)
     })`;
-  if (isLineByLine(options, isTied)) {
-    const alone = findUnmatched(options.fillRows, options.lineRows);
+  if (isLineByLine(options, sumsAgree)) {
+    const unmatched = findUnmatched(options.fillRows, options.lineRows);
     const findings = [
-      ...alone.fills.map((row) => unmatchedFill(row, currency)),
-      ...alone.lines.map((row) => unmatchedLine(row, currency)),
+      ...unmatched.fills.map((row) => unmatchedFill(row, currency)),
+      ...unmatched.lines.map((row) => unmatchedLine(row, currency)),
     ];
     const counts =
-      `${alone.fills.length} fills without a matching line, ${alone.lines.length} lines without a matching fill`;
+      `${unmatched.fills.length} fills without a matching line, ${unmatched.lines.length} lines without a matching fill`;
     return differs(`${counts}; ${sums}`, findings);
   }
   const counts = `${fills.trades.rows} fills and ${journal.trades.rows} lines do not match one by one`;
-  if (isTied) return passed(`${what}, as sums: ${counts}`);
+  if (sumsAgree) return passed(`${what}, as sums: ${counts}`);
   return differs(`${sums}; ${counts}`, [{ check: "journal", expected, actual, message: sums }]);
 }
 
 /** The fills and the journal of one market. */
-interface TiedParts {
+interface MarketParts {
   fills: Part;
   journal: Part;
 }
 
 /** Compares the fills of a market with its journal. */
-export function journalTie({ fills, journal }: TiedParts): ListCheck {
+export function checkMarketJournal({ fills, journal }: MarketParts): ListCheck {
   return checkJournal({
     fills: fills.tally,
     journal: journal.tally,
@@ -120,12 +120,15 @@ export function journalTie({ fills, journal }: TiedParts): ListCheck {
 }
 
 /** Returns whether the journal has one line per fill, apart from a few wrong or missing lines. */
-function isLineByLine({ fills, journal, fillRows, lineRows }: JournalCheckOptions, isTied: boolean): boolean {
+function isLineByLine(
+  { fills, journal, fillRows, lineRows }: JournalCheckOptions,
+  sumsAgree: boolean,
+): boolean {
   if (fills.rows === 0) return true;
   const { trades } = journal;
   const isSame = fills.trades.rows === trades.rows;
   if (fills.trades.hasCountsOf(trades) && trades.bought <= 1 && trades.sold <= 1) return true;
-  if (!isSame && isTied) return false;
+  if (!isSame && sumsAgree) return false;
   const pairs = countPairs(fillRows, lineRows);
   return isSame ? pairs > 0 : pairs * 2 > Math.max(fills.trades.rows, trades.rows);
 }

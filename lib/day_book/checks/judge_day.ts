@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { checkOrders, journalTie, type ListCheck } from "./day_checks.ts";
+import { checkMarketJournal, checkOrders, type ListCheck } from "./day_checks.ts";
 import type { BrokerClock } from "../../client/broker_clock.ts";
 import type { DifferenceFile } from "../rows/files.ts";
 import type { MarketDay } from "../market_days.ts";
@@ -142,7 +142,7 @@ export function checksBetween(
   const rebalanced = rebalance?.check(market);
   return [
     between("orders", "fills", checkOrders(fills.tally, orders.tally)),
-    between("journal", "fund_journal", journalTie({ fills, journal })),
+    between("journal", "fund_journal", checkMarketJournal({ fills, journal })),
     ...rebalanced === undefined ? [] : [between("rebalance", "rebalance_trades", rebalanced)],
   ];
 }

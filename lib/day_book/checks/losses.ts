@@ -42,7 +42,7 @@ interface LossOptions {
    */
   isOneReading: boolean;
   /** Whether the journal's lines for trades agree with the fills in the later reading, so no line is missing. */
-  isTied: boolean;
+  journalAgrees: boolean;
 }
 
 /** A row or value that an earlier reading has and the later one lacks. */
@@ -166,7 +166,7 @@ function* fallenSums(before: ListReading, now: ListReading, { isOneReading }: Lo
 function* lostLines(
   before: ListReading,
   now: ListReading,
-  { isOneReading, isTied }: LossOptions,
+  { isOneReading, journalAgrees }: LossOptions,
 ): Generator<Loss> {
   const isChanging = isOneReading ||
     (before.origin === "history" ? !before.isCleared : now.origin === "history");
@@ -187,12 +187,12 @@ function* lostLines(
     const side = tradeOf(row);
     if (side !== undefined) {
       traded[side]++;
-      if (!isTied && trades[side] === 0) yield missing(row, before, now);
+      if (!journalAgrees && trades[side] === 0) yield missing(row, before, now);
     } else if (!lines.take(lineOf(row)) && !(mayLack && isCurrentDayLine(row.type))) {
       yield missing(row, before, now);
     }
   }
-  if (isTied) return;
+  if (journalAgrees) return;
   for (const [side, what] of [["bought", "purchases"], ["sold", "sales"]] as const) {
     if (trades[side] >= traded[side] || trades[side] === 0) continue;
     const [expected, actual] = [`${traded[side]} lines`, `${trades[side]} lines`];

@@ -48,8 +48,8 @@ interface Digests {
   developerKey?: string;
 }
 
-/** Number of days with orders that the export queries before it concludes that the broker shows none of the orders. */
-const WITNESSES = 3;
+/** Number of kept days whose orders the export queries before it concludes that the broker shows none of them. */
+const MOST_DAYS = 3;
 const FILE = "account.json";
 const kinds = ["name", "developerKey"] as const satisfies readonly (keyof Digests)[];
 const advice = "export each account into its own folder";
@@ -100,14 +100,14 @@ async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Prom
   const { exportFolder } = options;
   const asked: string[] = [];
   for (const day of exportFolder.days().reverse()) {
-    if (asked.length === WITNESSES) break;
+    if (asked.length === MOST_DAYS) break;
     const summary = summaryIn(exportFolder.path(day));
-    // If a folder is not a day book, the export of that day throws.
+    // Skip a folder that is not a day book here: the export of that day throws.
     if (summary === undefined || ordersIn(summary) === 0) continue;
     const kept = await keptDay(exportFolder.path(day), options.settings);
-    const witness = kept === undefined ? undefined : witnessOf(kept);
-    if (witness === undefined) continue;
-    const shown = await compareOrders(options, day, witness);
+    const orders = kept === undefined ? undefined : longestOrders(kept);
+    if (orders === undefined) continue;
+    const shown = await compareOrders(options, day, orders);
     if (shown === "same") return { recognized: true };
     if (shown === "other") {
       throw other(
@@ -132,8 +132,8 @@ async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Prom
   throw other(exportFolder, `the broker shows ${found.list} of ${found.day} and ${none}`, `or ${instead}`);
 }
 
-/** Returns the longest list of orders of a day. */
-function witnessOf({ summary, readings }: KeptDay): ListReading | undefined {
+/** Returns the longest list of orders of a day; `undefined` if no list of orders has rows. */
+function longestOrders({ summary, readings }: KeptDay): ListReading | undefined {
   const rowsOf = ({ market, list }: ListReading) => summary.markets[market]?.lists[list]?.rows ?? 0;
   const lists = readings().filter((reading) => isOrders(reading.list) && rowsOf(reading) > 0);
   return lists.sort((a, b) => rowsOf(b) - rowsOf(a))[0];
@@ -153,13 +153,13 @@ async function compareOrders(
 ): Promise<"same" | "other" | "nothing"> {
   const spec = listsOf(market).find((each) => each.list === list)!; // `list` is one of this market's lists
   const digest = new Digest();
-  const take = (row: Readonly<Record<string, unknown>>) => {
+  const identityOf = (row: Readonly<Record<string, unknown>>) => {
     digest.reset();
     for (const name of spec.identity) digest.add(row[name]);
     return digest;
   };
   const kept = new DigestCounts();
-  for (const row of rows()) kept.next(take(row));
+  for (const row of rows()) kept.next(identityOf(row));
   let shown = 0;
   const { client, now, calendars, signal } = options;
   const operations = marketDay(calendars, market, day, now).isRecent
@@ -170,7 +170,7 @@ async function compareOrders(
     try {
       for await (const page of pages) {
         for (const row of page.rows) {
-          if (kept.take(take(row))) return "same";
+          if (kept.take(identityOf(row))) return "same";
           if (operation === spec.history || row.date === day) shown++;
         }
       }

@@ -103,7 +103,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
   const between = markets.flatMap((market) => checksBetween(market, parts, rebalance));
   const hasFills = (market: DayBookMarket) =>
     parts.some((part) => part.market === market && part.spec.list === "fills" && part.tally.rows > 0);
-  const tied = between.filter(({ record: { check, result, market } }) =>
+  const agreeing = between.filter(({ record: { check, result, market } }) =>
     check === "journal" && result === "passed" && hasFills(market)
   );
   const cleared = markets.filter((each) =>
@@ -113,16 +113,16 @@ async function place(options: PlaceOptions): Promise<Placed> {
     parts,
     others,
     rebalance,
-    tied: new Set(tied.map(({ record }) => record.market)),
+    agreeing: new Set(agreeing.map(({ record }) => record.market)),
     cleared: new Set(cleared.map(({ market }) => market)),
   };
   const dayParts = { ...options, between, confirmEmpty: evidence.confirmEmpty };
   const coversDay = before === undefined || coversKept(reading, before, contradictions);
   // Judge the reading now. Below, `coversKept` compares it with the disputed readings and adds further differences,
   // which would make it provisional.
-  const own = await judgeDay(dayParts);
+  const ownJudgement = await judgeDay(dayParts);
   const isKeptBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
-    own.status !== "final";
+    ownJudgement.status !== "final";
   const addsNothing = isKeptBetter && coversDay && isCoveredBy(before, reading, contradictions);
   // A disputed reading is no longer needed if the day or the new reading contains all of it.
   const covered = beside.filter((each) =>
@@ -237,7 +237,7 @@ interface NewReading {
   others: readonly Part[];
   rebalance: RebalanceList | undefined;
   /** Markets whose journal agrees with the fills. */
-  tied: ReadonlySet<DayBookMarket>;
+  agreeing: ReadonlySet<DayBookMarket>;
   /** Markets whose day the broker has cleared. */
   cleared: ReadonlySet<DayBookMarket>;
 }
@@ -249,7 +249,7 @@ const NEW = "the new reading";
  * lacks nothing.
  */
 function coversKept(
-  { parts, others, rebalance, tied }: NewReading,
+  { parts, others, rebalance, agreeing }: NewReading,
   kept: KeptDay,
   differences: DifferenceFile,
 ): boolean {
@@ -278,7 +278,7 @@ function coversKept(
       });
       continue;
     }
-    const options = { isOneReading: false, isTied: tied.has(market) };
+    const options = { isOneReading: false, journalAgrees: agreeing.has(market) };
     for (const loss of lostFromAll(reading, same, options)) {
       differences.add({ day, market, list, check: "rows", ...loss });
     }
@@ -307,7 +307,7 @@ function isCoveredBy(
     const same = readings.filter(isSameList(now));
     const nothing = { ...now, name: kept.name, rows: () => [] };
     const others = same.length === 0 ? [nothing] : same;
-    for (const loss of lostFromAll(now, others, { isOneReading: false, isTied: true })) {
+    for (const loss of lostFromAll(now, others, { isOneReading: false, journalAgrees: true })) {
       differences.add({ day, market, list, check: "rows", ...loss });
     }
   }
@@ -317,7 +317,7 @@ function isCoveredBy(
 /** Returns whether a day has everything that a disputed reading of the day has. */
 function hasAllOf(day: KeptDay, beside: KeptDay): boolean {
   const now = day.readings();
-  const options = { isOneReading: false, isTied: false };
+  const options = { isOneReading: false, journalAgrees: false };
   return [day, beside].every(({ damaged }) => damaged.length === 0) &&
     beside.readings().every((reading) => {
       const same = now.filter(isSameList(reading));

@@ -7,7 +7,7 @@
 import type { Client } from "../../client/client.ts";
 import { isRefusal } from "../../client/page_walk.ts";
 import { compare, DecimalSum } from "../../decimal.ts";
-import { journalTie } from "../checks/day_checks.ts";
+import { checkMarketJournal } from "../checks/day_checks.ts";
 import type { DifferenceFile } from "../rows/files.ts";
 import { futuresLists, listsOf, type ListSpec } from "./lists.ts";
 import type { CallOptions } from "../../transports/transport.ts";
@@ -166,14 +166,14 @@ interface Choice extends Found {
  * that the other one lacks, the longer list is returned, with a difference for each row that it lacks.
  */
 function choose({ history, today, fills, others, differences }: Choice): Part {
-  const isTied = history.spec.list === "fund_journal" && fills !== undefined && fills.tally.rows > 0 &&
-    journalTie({ fills, journal: history }).result === "passed";
+  const journalAgrees = history.spec.list === "fund_journal" && fills !== undefined && fills.tally.rows > 0 &&
+    checkMarketJournal({ fills, journal: history }).result === "passed";
   const [past, running] = [history.reading("the history", false), today.reading("today's list", false)];
-  const options = { isOneReading: true, isTied };
+  const options = { isOneReading: true, journalAgrees };
   const missing = [...lossesOf(running, past, options)];
   if (missing.length === 0) return history;
-  const alone = [...lossesOf(past, running, options)];
-  if (alone.length === 0) {
+  const onlyInHistory = [...lossesOf(past, running, options)];
+  if (onlyInHistory.length === 0) {
     if (history.tally.rows > 0) others.push(history);
     return today;
   }
@@ -182,7 +182,7 @@ function choose({ history, today, fills, others, differences }: Choice): Part {
     ? compare(filledOf(today), filledOf(history)) > 0
     : today.tally.rows > history.tally.rows;
   const { day, market, spec: { list } } = history;
-  for (const { id: _, ...loss } of isMore ? alone : missing) {
+  for (const { id: _, ...loss } of isMore ? onlyInHistory : missing) {
     differences.add({ day, market, list, check: "rows", ...loss });
   }
   others.push(isMore ? history : today);

@@ -18,9 +18,10 @@ import type { DayBookList, DayBookMarket, RebalanceTrade } from "../types.ts";
 type Meaning = readonly [meaning: string, unit: string];
 
 /**
- * Leaves out the cursor, which is the row's place in one answer and differs between queries.
+ * A meaning for each field, except fields without a column of this kind: the cursor, which is the row's place in one
+ * answer and differs between queries, and the fees and the market, whose columns are defined below.
  */
-type Named<Fields> = Record<Exclude<keyof Fields, "cursor" | "fees" | "market">, Meaning>;
+type Meanings<Fields> = Record<Exclude<keyof Fields, "cursor" | "fees" | "market">, Meaning>;
 
 const MONEY = "listing's currency";
 const SHARES = "shares or contracts";
@@ -51,7 +52,7 @@ const shared = {
 } as const satisfies Record<string, Meaning>;
 
 /** Columns of fills and orders. */
-const stockMeanings: Named<typeof fillFields> = {
+const stockMeanings: Meanings<typeof fillFields> = {
   ...shared,
   unfilledQuantity: ["quantity not filled", SHARES],
   fillAmount: ["amount of the fill: price times quantity, times 100 for US options", MONEY],
@@ -62,7 +63,7 @@ const stockMeanings: Named<typeof fillFields> = {
 };
 
 /** Columns of futures fills and orders. */
-const futuresMeanings: Named<typeof futuresOrderFields> = {
+const futuresMeanings: Meanings<typeof futuresOrderFields> = {
   ...shared,
   isValid: ["whether the order is valid", FLAG],
   validity: ["time in force", CODE],
@@ -72,7 +73,7 @@ const futuresMeanings: Named<typeof futuresOrderFields> = {
 };
 
 /** Columns of the fund journal. */
-const journalMeanings: Named<typeof journalFields> = {
+const journalMeanings: Meanings<typeof journalFields> = {
   amount: ["amount; negative for money that leaves the account", "market's currency"],
   type: ["kind of journal line", CODE],
   typeText: ["kind of journal line in words", TEXT],

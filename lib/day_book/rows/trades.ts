@@ -150,12 +150,14 @@ export function countPairs(fills: TradeRows, lines: TradeRows): number {
  */
 export function findUnmatched(fills: TradeRows, lines: TradeRows): { fills: TradeRow[]; lines: TradeRow[] } {
   const { counts, digest } = counted(fills);
-  const alone = { fills: [] as TradeRow[], lines: [] as TradeRow[] };
+  const unmatched = { fills: [] as TradeRow[], lines: [] as TradeRow[] };
   for (const line of lines()) {
-    if (!counts.take(digestOf(digest, line.side, line.net))) alone.lines.push(line);
+    if (!counts.take(digestOf(digest, line.side, line.net))) unmatched.lines.push(line);
   }
-  for (const fill of fills()) if (counts.take(digestOf(digest, fill.side, fill.net))) alone.fills.push(fill);
-  return alone;
+  for (const fill of fills()) {
+    if (counts.take(digestOf(digest, fill.side, fill.net))) unmatched.fills.push(fill);
+  }
+  return unmatched;
 }
 
 function counted(rows: TradeRows): { counts: DigestCounts; digest: Digest } {
