@@ -28,18 +28,18 @@ export interface RebalanceJob {
   out: string;
   /** Text of the recipe. */
   recipe: string;
-  /** Address of the process that has the clock. */
-  world: string;
+  /** Address of the clock, in the process of the test. */
+  clockUrl: string;
   holder: string;
 }
 
-/** Longest time that passes at once, so that the market and the process advance together. */
+/** Maximum time that passes at once, so that the market and the process advance together. */
 const STEP_MS = 1_000;
 
-/** A store in a database, in the time of the processes that use it. */
-class FarPostgresStore extends PostgresStore {
-  /** Keeps time still while the database has not answered. */
-  held = <T>(work: () => Promise<T>): Promise<T> => work();
+/** A PostgreSQL store that uses the clock of the test instead of the database's clock. */
+class SharedClockPostgresStore extends PostgresStore {
+  /** Does work during which the clock of the test must not advance. */
+  withoutTime = <T>(work: () => Promise<T>): Promise<T> => work();
 
   override get clockFault(): undefined {
     return undefined;
@@ -50,51 +50,54 @@ class FarPostgresStore extends PostgresStore {
   }
 
   override get<Row>(...given: Parameters<PostgresStore["get"]>): Promise<Row | undefined> {
-    return this.held(() => super.get<Row>(...given));
+    return this.withoutTime(() => super.get<Row>(...given));
   }
 
   override all<Row>(...given: Parameters<PostgresStore["all"]>): Promise<Row[]> {
-    return this.held(() => super.all<Row>(...given));
+    return this.withoutTime(() => super.all<Row>(...given));
   }
 
   override run(...given: Parameters<PostgresStore["run"]>): Promise<number> {
-    return this.held(() => super.run(...given));
+    return this.withoutTime(() => super.run(...given));
   }
 
   override transaction<T>(work: () => T | Promise<T>): Promise<T> {
-    return this.held(() => super.transaction(work));
+    return this.withoutTime(() => super.transaction(work));
   }
 }
 
-/** Opens a store at a path or at a URL of PostgreSQL, for processes in the time of another process. */
-export async function openFarStore(where: string, machine?: FarMachine): Promise<Store> {
+/** Opens a store, at a path or at a URL of PostgreSQL, for processes that use the clock of the test. */
+export async function openSharedClockStore(where: string, machine?: SharedClockMachine): Promise<Store> {
   if (!isPostgresUrl(where)) return await openSqlite(where);
-  const store = new FarPostgresStore(readPostgresUrl(where), {});
-  if (machine !== undefined) store.held = (work) => machine.held(work);
+  const store = new SharedClockPostgresStore(readPostgresUrl(where), {});
+  if (machine !== undefined) store.withoutTime = (work) => machine.withoutTime(work);
   await store.prepare(() => crypto.randomUUID());
   return store;
 }
 
-/** A machine in the time of another process. Time stands still while the broker or the store has not answered. */
-class FarMachine implements Machine {
+/**
+ * A machine whose clock is in the process of the test. The clock does not advance while an answer of the broker or the
+ * store is missing.
+ */
+class SharedClockMachine implements Machine {
   readonly id = systemMachine.id;
   readonly random = systemMachine.random;
   /** Order writes sent so far. */
   orders = 0;
-  readonly #world: string;
+  readonly #clockUrl: string;
   readonly #holder: string;
   readonly #timers = new Set<{ at: number; callback: () => void }>();
   #now = 0;
   /** Calls without an answer. */
   #calls = 0;
 
-  constructor(world: string, holder: string) {
-    this.#world = world;
+  constructor(clockUrl: string, holder: string) {
+    this.#clockUrl = clockUrl;
     this.#holder = holder;
   }
 
-  /** Does work in which no time passes. */
-  async held<T>(work: () => Promise<T>): Promise<T> {
+  /** Does work during which the clock must not advance. */
+  async withoutTime<T>(work: () => Promise<T>): Promise<T> {
     this.#calls++;
     try {
       return await work();
@@ -103,16 +106,16 @@ class FarMachine implements Machine {
     }
   }
 
-  /** Returns a transport whose calls take no time. */
+  /** Returns a transport whose calls take no time by this clock. */
   transport(inner: Transport): Transport {
     return {
       name: inner.name,
       ...inner.logins && { logins: inner.logins },
       call: (operation, params, options) => {
         if (operation.order !== undefined) this.orders++;
-        return this.held(() => inner.call(operation, params, options));
+        return this.withoutTime(() => inner.call(operation, params, options));
       },
-      raw: (...given) => this.held(() => inner.raw(...given)),
+      raw: (...given) => this.withoutTime(() => inner.raw(...given)),
       [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
     };
   }
@@ -131,7 +134,7 @@ class FarMachine implements Machine {
     return () => void this.#timers.delete(timer);
   }
 
-  /** Lets time pass up to the next timer, at most one step. */
+  /** Advances the clock up to the next timer, at most one step, and runs the timers that are due. */
   async pass(): Promise<void> {
     const ms = Math.min(STEP_MS, ...[...this.#timers].map(({ at }) => Math.max(0, at - this.#now)));
     const query = new URLSearchParams({
@@ -139,7 +142,7 @@ class FarMachine implements Machine {
       holder: this.#holder,
       orders: String(this.orders),
     });
-    this.#now = Number(await (await fetch(`${this.#world}/?${query}`)).text());
+    this.#now = Number(await (await fetch(`${this.#clockUrl}/?${query}`)).text());
     for (const timer of [...this.#timers].filter(({ at }) => at <= this.#now)) {
       if (this.#timers.delete(timer)) timer.callback();
     }
@@ -150,8 +153,8 @@ class FarMachine implements Machine {
 }
 
 if (import.meta.main) {
-  const { info, store: path, out, recipe: text, world, holder }: RebalanceJob = JSON.parse(Deno.args[0]!);
-  const machine = new FarMachine(world, holder);
+  const { info, store: path, out, recipe: text, clockUrl, holder }: RebalanceJob = JSON.parse(Deno.args[0]!);
+  const machine = new SharedClockMachine(clockUrl, holder);
   await machine.pass();
   // The connection itself runs in real time. The limit is long, so that a busy machine loses no answer.
   const { gatewayUrl: url, tradePasswordKey, tradePassword } = info;
@@ -159,7 +162,7 @@ if (import.meta.main) {
     machine.transport(gateway({ url, tradePasswordKey, timeoutMs: 120_000 })),
     { tradePassword },
   );
-  const store = await openFarStore(path, machine);
+  const store = await openSharedClockStore(path, machine);
   const scheduler = new Scheduler({
     calendars: () => builtInCalendars,
     store,

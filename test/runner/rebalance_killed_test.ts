@@ -12,7 +12,7 @@ import { startSimulator } from "../../lib/simulator/mod.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { kinds, type Place } from "../support/stores.ts";
-import { openFarStore, type RebalanceJob } from "./rebalance_child.ts";
+import { openSharedClockStore, type RebalanceJob } from "./rebalance_child.ts";
 import { HOUR, runsOf, temporaryFolder } from "./support.ts";
 
 /** Five minutes before the slot of the first session of a week. */
@@ -137,7 +137,7 @@ async function withStage(
     gateway: { url: info.gatewayUrl, push: info.pushAddress, tradePasswordKey: info.tradePasswordKey },
     tradePassword: info.tradePassword,
   });
-  await using store = await openFarStore(place.where);
+  await using store = await openSharedClockStore(place.where);
   const processes = new Map<string, { child: Deno.ChildProcess; waiting: Waiting | undefined }>();
   const orders = new Map<string, number>();
   let failure: { error: unknown } | undefined;
@@ -157,7 +157,7 @@ async function withStage(
     }
     for (const { answer } of waiting) answer();
   };
-  await using world = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  await using clockServer = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const given = new URL(request.url).searchParams;
     const holder = given.get("holder")!;
     orders.set(holder, Number(given.get("orders")));
@@ -181,7 +181,7 @@ async function withStage(
         store: place.where,
         out: `${folder.path}/out`,
         recipe,
-        world: `http://127.0.0.1:${world.addr.port}`,
+        clockUrl: `http://127.0.0.1:${clockServer.addr.port}`,
         holder,
       };
       const child = new Deno.Command(Deno.execPath(), {

@@ -181,8 +181,8 @@ Deno.test("every read has its own connection, and the first and the later ones f
         BrokerError,
       );
       assertEquals([error.code, reads], [code, reads]);
-      const isAlone = end.arrived.map(({ head }) => /^connection: close$/im.test(head));
-      assertEquals(isAlone, Array.from({ length: reads + 1 }, () => true));
+      const closesConnection = end.arrived.map(({ head }) => /^connection: close$/im.test(head));
+      assertEquals(closesConnection, Array.from({ length: reads + 1 }, () => true));
     }
   }
 });
