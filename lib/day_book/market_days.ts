@@ -41,7 +41,7 @@ export interface MarketDay {
 }
 
 /** After this number of days, a day counts as over even if the broker's time is unknown. */
-const DAYS_WITHOUT_WITNESS = 7;
+const DAYS_WITHOUT_BROKER_TIME = 7;
 
 /**
  * Returns whether a day is over, without relying on this machine's clock alone. True if an answer contained the
@@ -53,7 +53,7 @@ export function isOverForSure(
 ): boolean {
   if (last !== undefined) return true;
   if (quoted !== undefined && isOverAt(market, { day, session }, quoted)) return true;
-  return Temporal.PlainDate.from(day).until(runningDay).days > DAYS_WITHOUT_WITNESS;
+  return Temporal.PlainDate.from(day).until(runningDay).days > DAYS_WITHOUT_BROKER_TIME;
 }
 
 /** Number of days before today that count as recent if the calendar does not cover them. */

@@ -261,7 +261,7 @@ function amendmentOf(intent: Intent) {
  * Finds a later amendment of the same order that proves an amendment: the lists that were read for the later one showed
  * the terms of the earlier one. The order may have other terms now.
  */
-export function witnessOf(amendment: Intent, later: readonly Intent[]): Intent | undefined {
+export function laterProofOf(amendment: Intent, later: readonly Intent[]): Intent | undefined {
   const { has, isChange } = amendmentOf(amendment);
   const [target] = targetsOf(amendment);
   const { sentAt } = amendment;

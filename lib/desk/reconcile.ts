@@ -16,7 +16,7 @@ import {
 } from "./broker_lists.ts";
 import { follow, type FollowDeps, othersOf, ownerIn } from "./follow.ts";
 import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
-import { judge, provesAbsence, type Verdict, witnessOf } from "./prove.ts";
+import { judge, laterProofOf, provesAbsence, type Verdict } from "./prove.ts";
 import { amendmentsSince, forgetAbsence, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
@@ -171,15 +171,19 @@ export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: Ab
 const isWaiting = (intent: Intent): boolean => placesOthers(intent) && intent.state !== "unknown";
 
 /** Returns whether an intent's answer names no order, so that no list shows anything about it. */
-const isEmpty = ({ state, orderIds }: Intent): boolean => state === "acknowledged" && orderIds.length === 0;
+const namesNoOrder = ({ state, orderIds }: Intent): boolean =>
+  state === "acknowledged" && orderIds.length === 0;
 
-/** Reads the lists of one place: once for most intents, and once more for intents that need earlier days. */
+/**
+ * Reads the lists of one place: once for most intents, and once more, further back, for conditional and algorithmic
+ * orders that the first reading does not show.
+ */
 class PlaceReadings {
   readonly #deps: ReconcileDeps;
   readonly #place: ListPlace;
   readonly #signal: AbortSignal | undefined;
-  #near: Promise<ListReading> | undefined;
-  #far: Promise<ListReading> | undefined;
+  #first: Promise<ListReading> | undefined;
+  #extended: Promise<ListReading> | undefined;
 
   constructor(deps: ReconcileDeps, place: ListPlace, signal: AbortSignal | undefined) {
     this.#deps = deps;
@@ -189,29 +193,29 @@ class PlaceReadings {
 
   /** Returns the reading with which to compare an intent. */
   async for(intent: Intent, members: readonly Intent[]): Promise<ListReading> {
-    const near = await this.#nearReading(members);
-    if (!isWaiting(intent)) return near;
+    const first = await this.#firstReading(members);
+    if (!isWaiting(intent)) return first;
     const isShown = intent.orderIds.every((id) => {
-      const row = near.orders.get(id);
+      const row = first.orders.get(id);
       return row !== undefined && (row.state !== "triggered" || intent.childIds.length > 0);
-    }) && intent.childIds.every((id) => near.orders.has(id));
+    }) && intent.childIds.every((id) => first.orders.has(id));
     const isToday = dayOfLists(this.#place.market, sinceOf(intent)) >=
-      dayOfLists(this.#place.market, near.beganAt);
-    if (isShown || isToday) return near;
-    const far = earliest(members.filter(isWaiting).map(sinceOf));
-    return await (this.#far ??= this.#read(far));
+      dayOfLists(this.#place.market, first.beganAt);
+    if (isShown || isToday) return first;
+    const since = earliest(members.filter(isWaiting).map(sinceOf));
+    return await (this.#extended ??= this.#read(since));
   }
 
   /** Returns all readings so far; there is at least one. */
   async all(members: readonly Intent[]): Promise<ListReading[]> {
-    const near = await this.#nearReading(members);
-    return this.#far === undefined ? [near] : [near, await this.#far];
+    const first = await this.#firstReading(members);
+    return this.#extended === undefined ? [first] : [first, await this.#extended];
   }
 
-  #nearReading(members: readonly Intent[]): Promise<ListReading> {
+  #firstReading(members: readonly Intent[]): Promise<ListReading> {
     const now = this.#deps.records.machine.now();
-    return this.#near ??= this.#read(
-      earliest([now, ...members.filter((each) => !isWaiting(each) && !isEmpty(each)).map(sinceOf)]),
+    return this.#first ??= this.#read(
+      earliest([now, ...members.filter((each) => !isWaiting(each) && !namesNoOrder(each)).map(sinceOf)]),
       members.some(({ state }) => state === "unknown"),
     );
   }
@@ -315,7 +319,10 @@ async function applyReading(
   }
 }
 
-/** For an amendment that the lists do not prove now: returns what the lists proved before a later amendment. */
+/**
+ * Returns the verdict on an intent. An amendment that this reading does not prove counts as sent if the lists that were
+ * read before a later amendment of the order showed its terms.
+ */
 async function judgeWithLater(
   { store, account }: Records,
   intent: Intent,
@@ -323,7 +330,7 @@ async function judgeWithLater(
 ): Promise<Verdict> {
   if (intent.kind !== "amend" || verdict.is !== "unprovable") return verdict;
   const later = await amendmentsSince(store, account, sinceOf(intent));
-  return witnessOf(intent, later) === undefined ? verdict : { is: "sent", orderIds: targetsOf(intent) };
+  return laterProofOf(intent, later) === undefined ? verdict : { is: "sent", orderIds: targetsOf(intent) };
 }
 
 /**

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { ListReading, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
-import { childrenIn, judge, provesAbsence, witnessOf } from "../../lib/desk/prove.ts";
+import { childrenIn, judge, laterProofOf, provesAbsence } from "../../lib/desk/prove.ts";
 import { fingerprintOf } from "../../lib/desk/terms.ts";
 import { operationOfPath } from "../../lib/operations/mod.ts";
 
@@ -261,7 +261,7 @@ Deno.test("the lists that were read for a later amendment of the order prove a l
       earlier: { quantity: "200", price: "549.00" },
       ...given,
     });
-  assertEquals(witnessOf(lost, [lost, next()])?.id, "next");
+  assertEquals(laterProofOf(lost, [lost, next()])?.id, "next");
   const cases: Record<string, Intent> = {
     "its lists showed another price": next({ earlier: { quantity: "200", price: "550" } }),
     "its lists showed no price": next({ earlier: { quantity: "200" } }),
@@ -269,11 +269,13 @@ Deno.test("the lists that were read for a later amendment of the order prove a l
     "it is for another order": next({ params: { ...next().params, orderId: "2" } }),
     "it is a cancellation": next({ kind: "cancel" }),
   };
-  for (const [what, other] of Object.entries(cases)) assertEquals(witnessOf(lost, [other]), undefined, what);
+  for (const [what, other] of Object.entries(cases)) {
+    assertEquals(laterProofOf(lost, [other]), undefined, what);
+  }
   // The order had these terms already, so they prove nothing.
   const same = amendment({ quantity: "100", price: "550.00" });
-  assertEquals(witnessOf(same, [next({ earlier: { quantity: "100", price: "550" } })]), undefined);
-  assertEquals(witnessOf({ ...lost, sentAt: undefined }, [next()]), undefined);
+  assertEquals(laterProofOf(same, [next({ earlier: { quantity: "100", price: "550" } })]), undefined);
+  assertEquals(laterProofOf({ ...lost, sentAt: undefined }, [next()]), undefined);
 });
 
 Deno.test("a lost amendment of only the trigger value counts as executed when the list shows the new value", () => {
