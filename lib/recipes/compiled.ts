@@ -171,7 +171,7 @@ export type KnownRecipe =
   >
   & {
     /** Another file of the folder whose recipe has, or may have, the same name. */
-    twin?: string;
+    sameNameFile?: string;
   };
 
 /** A notice that is sent at the end of a run. */

@@ -1,8 +1,9 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { KeptCode } from "../../lib/recipes/own_steps/code_files.ts";
 import { baseName, OtherRecipes } from "../../lib/recipes/files/load_recipe.ts";
-import { offerTrust, type TrustOffer } from "../../lib/runner/trust/trust.ts";
+import { offerTrust, Trust, type TrustOffer } from "../../lib/runner/trust/trust.ts";
 import { TrustFile } from "../../lib/runner/trust/trust_file.ts";
+import { NamedFileError } from "../../lib/recipes/files/named_files.ts";
 import { hasProgram } from "../support/programs.ts";
 import {
   cli,
@@ -375,6 +376,22 @@ Deno.test({
     assertStringIncludes(relative.err, "write an absolute path");
     assertEquals((await cli(["trust", "--list"], { env })).code, 0);
   },
+});
+
+Deno.test("a secret's program that appeared after its recipe was trusted is rejected as new or changed", async () => {
+  await using dir = await folder();
+  const recipe = `${dir.path}/r.yaml`;
+  await Deno.writeTextFile(recipe, "name: r\nsteps: []\n");
+  await Deno.writeTextFile(`${dir.path}/get.sh`, "#!/bin/sh\necho 1\n", { mode: 0o700 });
+  const trust = Trust.of((name) => name === "HSGATE_TRUST_FILE" ? `${dir.path}/trust.json` : undefined);
+  const error = await assertRejects(
+    () => trust.checkSecret({ command: [`${dir.path}/get.sh`] }, [recipe]),
+    NamedFileError,
+  );
+  assertStringIncludes(
+    error.message,
+    `get.sh": it is new or was changed after its recipe was trusted; check the file`,
+  );
 });
 
 Deno.test("a damaged trust record is a clear error of every command, whatever is damaged in it", async () => {

@@ -161,7 +161,7 @@ export class OtherRecipes {
    * cannot be found out, because it has mistakes or is TypeScript, or because the budget is used up. Loads no recipes
    * that these files run, and runs no code.
    */
-  async twinOf(path: string, name: string): Promise<string | undefined> {
+  async fileWithSameName(path: string, name: string): Promise<string | undefined> {
     for (const other of await this.filesWith(name, path)) {
       if (baseName(other) === baseName(path)) continue;
       const found = await this.#named.getOrInsertComputed(other, () => nameOf(other, this));
@@ -230,7 +230,7 @@ function neighbours(
           () => compileOther(other, options, { stack: [...stack, other], others }),
         );
         if (recipe.name !== name) continue;
-        const twin = await others.twinOf(other, name);
+        const sameNameFile = await others.fileWithSameName(other, name);
         extent.levels = Math.max(extent.levels, levels + 1);
         extent.steps += steps;
         if (extent.levels > nestedLimits.levels) {
@@ -244,7 +244,7 @@ function neighbours(
             `expected at most ${nestedLimits.steps} steps in all recipes that this one runs, each as often as it runs`,
           );
         }
-        return twin === undefined ? recipe : { ...recipe, twin };
+        return sameNameFile === undefined ? recipe : { ...recipe, sameNameFile };
       } catch (error) {
         if (error instanceof UnreadCodeError) return unread(name, other);
         const ring = error instanceof RecipeError

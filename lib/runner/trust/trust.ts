@@ -162,7 +162,7 @@ export class Trust {
    * Checks a secret's command or file again, right before its use.
    *
    * @param files The recipes that name the secret; trust of one of them is enough.
-   * @throws {NamedFileError} If a program or a link in the folder was changed after it was trusted.
+   * @throws {NamedFileError} If a program or a link in the folder is new or was changed after it was trusted.
    */
   async checkSecret(origin: SecretOrigin, files: Iterable<string>): Promise<void> {
     let changed: NamedFile | undefined;
@@ -174,7 +174,7 @@ export class Trust {
     if (changed === undefined) return;
     throw new NamedFileError(
       changed.path,
-      'it was changed after its recipe was trusted; check the file, then run "hsgate trust" again',
+      'it is new or was changed after its recipe was trusted; check the file, then run "hsgate trust" again',
     );
   }
 
@@ -235,7 +235,7 @@ export async function offerTrust(
     const record: TrustRecord = {
       sha256: recipe.sha256,
       runs: await textsOf(recipe),
-      named: await trustable(recipe),
+      named: await checkedFiles(recipe),
       code: code.map((each) => ({ sha256: each.sha256, copies: keepCode(each.copies, folder) })),
       powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
       trustedAt: new Date(options.at).toISOString(),
@@ -250,7 +250,7 @@ export async function offerTrust(
 }
 
 /** Returns the programs and the files of secrets that a recipe names. @throws {TrustError} If one cannot be trusted. */
-async function trustable(recipe: CompiledRecipe): Promise<NamedFile[]> {
+async function checkedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
   try {
     for (const { permissions, place } of stepCodes(recipe)) await checkGranted(permissions, place);
     return await namedFiles(recipe);
@@ -271,9 +271,9 @@ async function namedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
 /** Returns the recipes that a recipe runs, with their texts. @throws {TrustError} If one changes meanwhile. */
 async function textsOf(recipe: CompiledRecipe): Promise<NonNullable<TrustRecord["runs"]>> {
   const [, ...others] = withRunBy(recipe);
-  const twin = recipesRunBy(recipe).find(({ twin }) => twin !== undefined);
-  if (twin !== undefined) {
-    throw new TrustError(`Cannot trust "${recipe.file}": ${changedText(twin)}; rename one`, {
+  const ambiguous = recipesRunBy(recipe).find(({ sameNameFile }) => sameNameFile !== undefined);
+  if (ambiguous !== undefined) {
+    throw new TrustError(`Cannot trust "${recipe.file}": ${changedText(ambiguous)}; rename one`, {
       code: "trust",
     });
   }
@@ -285,15 +285,15 @@ async function textsOf(recipe: CompiledRecipe): Promise<NonNullable<TrustRecord[
   })));
 }
 
-const changedText = ({ name, file, twin }: Pick<KnownRecipe, "name" | "file" | "twin">) =>
+const changedText = ({ name, file, sameNameFile }: Pick<KnownRecipe, "name" | "file" | "sameNameFile">) =>
   `the recipe "${name}" that it runs ("${file}"${
-    twin === undefined ? "" : `, and "${twin}" has its name too`
+    sameNameFile === undefined ? "" : `, and "${sameNameFile}" has its name too`
   })`;
 
 /** Returns what has changed if a compiled recipe runs a recipe whose file or content is not the trusted one. */
 function changedRecipe(recipe: CompiledRecipe, { runs = [] }: TrustRecord): string | undefined {
   const changed = recipesRunBy(recipe).find((each) =>
-    !isCompiled(each) || each.twin !== undefined ||
+    !isCompiled(each) || each.sameNameFile !== undefined ||
     !runs.some(({ file, sha256 }) => file === baseName(each.file) && sha256 === each.sha256)
   );
   return changed && changedText(changed);
@@ -312,8 +312,8 @@ async function changeSince(record: TrustRecord, file: string): Promise<string | 
   for (const { name, file: other, sha256 } of record.runs ?? []) {
     const path = `${folderOf(file)}${other}`;
     if (!await isSame(path, sha256)) return changedText({ name, file: path });
-    const twin = await others.twinOf(path, name);
-    if (twin !== undefined) return changedText({ name, file: path, twin });
+    const sameNameFile = await others.fileWithSameName(path, name);
+    if (sameNameFile !== undefined) return changedText({ name, file: path, sameNameFile });
   }
   if (!await hasSameCode(record, file)) return "its code";
   for (const each of record.named ?? []) {
