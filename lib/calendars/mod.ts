@@ -82,7 +82,8 @@ export const builtInData = { XHKG: hongKong, XNYS: newYork, XSHG: shanghai } as 
 // JSON types have the years as members; the type of `mic` is `string`.
 const connectData = connectDays as unknown as ConnectData;
 
-interface Shelf {
+/** The built calendar of one market. */
+interface MarketCalendar {
   /** The calendar without overrides. */
   plain: Book;
   /** The calendar with overrides. */
@@ -125,7 +126,7 @@ export interface Coverage {
 export class Calendars {
   readonly #local: LocalCalendars;
   /** Calendars that were built already. */
-  readonly #shelves = new Map<Mic, Shelf>();
+  readonly #markets = new Map<Mic, MarketCalendar>();
 
   /** Creates calendars from the built-in data and the given updates. */
   constructor(local: LocalCalendars = {}) {
@@ -142,7 +143,7 @@ export class Calendars {
 
   /** Returns the day's session, `"closed"`, or `"unknown"` outside the covered days. */
   sessionOn(mic: Mic, date: string): Session | "closed" | "unknown" {
-    const { book, sessions } = this.#shelfOf(mic);
+    const { book, sessions } = this.#marketOf(mic);
     const seen = sessions.get(date);
     if (seen !== undefined) return seen;
     const weekend = readDate(date).dayOfWeek > 5;
@@ -188,37 +189,37 @@ export class Calendars {
 
   /** Returns the first and the last day that the calendar covers, and its first projected day. */
   coverage(mic: Mic): Coverage {
-    const { from, through, projectedFrom } = this.#shelfOf(mic).book;
+    const { from, through, projectedFrom } = this.#marketOf(mic).book;
     return { from, through, ...projectedFrom !== undefined && { projectedFrom } };
   }
 
   /** Returns whether a day is projected: the exchange has not announced it, and it has no override. */
   isProjected(mic: Mic, date: string): boolean {
-    const { book: { projectedFrom, through } } = this.#shelfOf(mic);
+    const { book: { projectedFrom, through } } = this.#marketOf(mic);
     if (projectedFrom === undefined || date < projectedFrom || date > through) return false;
     return this.overridesOn(mic, date).length === 0;
   }
 
   /** Returns the overrides that affect a day: those of the market itself and, for a link, of its two markets. */
   overridesOn(mic: Mic, date: string): Override[] {
-    return [mic, ...ends[mic] ?? []].flatMap((each) => this.#shelfOf(each).overrides.get(date) ?? []);
+    return [mic, ...ends[mic] ?? []].flatMap((each) => this.#marketOf(each).overrides.get(date) ?? []);
   }
 
   /** Returns the overrides of a market and, for a link, of its two markets, sorted by date. */
   overridesOf(mic: Mic): Override[] {
-    return [mic, ...ends[mic] ?? []].flatMap((each) => [...this.#shelfOf(each).overrides.values()])
+    return [mic, ...ends[mic] ?? []].flatMap((each) => [...this.#marketOf(each).overrides.values()])
       .sort((a, b) => a.date < b.date ? -1 : a.date > b.date ? 1 : 0);
   }
 
   /** Returns the standard hours of the exchange's half-days; `null` if it has none. */
   halfDayHours(mic: Mic): string | null {
-    return this.#shelfOf(mic).book.halfDay;
+    return this.#marketOf(mic).book.halfDay;
   }
 
   /** Returns whether an override is no longer needed because the data now says the same. */
   isOverrideNeedless(override: Override): boolean {
     const mic = mics.find((each) => each === override.mic);
-    return mic !== undefined && isNeedless(override, this.#shelfOf(mic).plain);
+    return mic !== undefined && isNeedless(override, this.#marketOf(mic).plain);
   }
 
   /**
@@ -227,24 +228,24 @@ export class Calendars {
    * `"2026.11.2+1.8c5f3a02"`.
    */
   version(mic: Mic): string {
-    const versions = this.#shelfOf(mic).book.versions.join("/");
+    const versions = this.#marketOf(mic).book.versions.join("/");
     const overrides = this.overridesOf(mic);
     return overrides.length === 0 ? versions : `${versions}+${fingerprint(overrides)}`;
   }
 
-  #shelfOf(mic: Mic): Shelf {
-    let shelf = this.#shelves.get(mic);
-    if (shelf === undefined) {
+  #marketOf(mic: Mic): MarketCalendar {
+    let market = this.#markets.get(mic);
+    if (market === undefined) {
       // A link is built from the overridden calendars of its two markets, so that their overrides apply to it too.
-      const plain = this.#build(mic, (end) => this.#shelfOf(end).book);
+      const plain = this.#build(mic, (end) => this.#marketOf(end).book);
       const overrides = new Map(
         (this.#local.overrides ?? []).filter((each) => each.mic === mic && isCovered(plain, each.date))
           .map((each) => [each.date, each]),
       );
-      shelf = { plain, book: withOverrides(plain, overrides), overrides, sessions: new Map() };
-      this.#shelves.set(mic, shelf);
+      market = { plain, book: withOverrides(plain, overrides), overrides, sessions: new Map() };
+      this.#markets.set(mic, market);
     }
-    return shelf;
+    return market;
   }
 
   #build(mic: Mic, book: (mic: Mic) => Book): Book {
@@ -297,7 +298,7 @@ export function linksOf(mic: Mic): Mic[] {
 // `calendarZone` has each of them as a key, so the cast is safe.
 export const mics = Object.keys(calendarZone) as Mic[];
 
-/** A day on which a market trades, or would have if it were not a holiday. */
+/** A day on which a market trades, is assumed to trade, or would have traded if it were not a holiday. */
 export interface TradingDay {
   /** Local date. */
   date: string;
@@ -306,7 +307,7 @@ export interface TradingDay {
   /** Epoch milliseconds, end of continuous trading. */
   closeAt: number;
   halfDay: boolean;
-  /** Whether the calendar does not cover the day. */
+  /** Whether the hours are the usual ones, because the calendar does not cover the day or has no session on it. */
   assumed: boolean;
   /**
    * Whether the calendar projects the day, which the exchange has not announced. Recipes that write do not run on

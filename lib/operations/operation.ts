@@ -127,8 +127,8 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   paging?: P;
   /** The socket messages, or why there are none. */
   socket: SocketMapping | Gap;
-  /** Set if only the direct transport itself may make this call: the reason, for the error of other callers. */
-  kept?: string;
+  /** Why only the direct transport itself may make this call, for the error of other callers; absent otherwise. */
+  reserved?: string;
 }
 
 /** An operation of the catalogue, named after its family and key. */
@@ -203,8 +203,8 @@ export function answerShape({ response, paging }: AnyOperation): Shape {
 }
 
 /**
- * Converts parameters in the broker's spelling to ours, where people type parameters. A member with its wire name
- * must have the wire value; a member with hsgate's name must have hsgate's value.
+ * Converts parameters that a person typed to hsgate's names and values. A member with its wire name must have the wire
+ * value; a member with hsgate's name must have hsgate's value.
  */
 export function normalizeParams(fields: FieldsInfo, given: unknown): unknown {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return given;

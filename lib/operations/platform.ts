@@ -94,6 +94,6 @@ export const platform = family("platform", {
       heartbeatIntervalSec: field("heartbeatIntervalSec", int32()),
     }, ["InitConnectResp"]),
     socket: { request: "InitConnectReq", response: "InitConnectResp" },
-    kept: "the direct transport opens its connections itself",
+    reserved: "the direct transport opens its connections itself",
   }),
 });

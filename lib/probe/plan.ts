@@ -52,7 +52,7 @@ export function whyNot(operation: AnyOperation, transport: ProbeTransport): stri
   if (operation.platformPath !== undefined) return undefined;
   return "gap" in operation.socket
     ? `not over the direct transport: ${operation.socket.gap}`
-    : operation.kept;
+    : operation.reserved;
 }
 
 /** What earlier answers have shown. Stays in memory. */

@@ -29,12 +29,12 @@ export function linkTo({ name }: AnyOperation): string {
 
 /** Returns why a transport does not support an operation. @returns `undefined` if it does. */
 export function whyNot(operation: AnyOperation, way: Way): string | undefined {
-  const { socket, platformPath, kept } = operation;
+  const { socket, platformPath, reserved } = operation;
   // The memory transport uses the gateway's paths.
   if (way !== "direct") {
     return gatewayPath(operation) === undefined ? "not offered by the gateway" : undefined;
   }
-  if (kept !== undefined) return kept;
+  if (reserved !== undefined) return reserved;
   // The direct transport also supports operations that the platform answers over HTTP.
   return "gap" in socket && platformPath === undefined ? socket.gap : undefined;
 }

@@ -10,7 +10,7 @@ import { isLoopback } from "../../loopback.ts";
 import { shownLine, shownText } from "../../shown_text.ts";
 import { orAborted } from "../../time.ts";
 import type { StepContext } from "../compiled.ts";
-import { holdsToken, leadsHere, secretAddress } from "../schema/open_addresses.ts";
+import { holdsToken, isOnThisMachine, secretAddress } from "../schema/open_addresses.ts";
 import { secretOf } from "../expressions/templates.ts";
 import { sha256 } from "../../sha256.ts";
 import { stepKind } from "./kind.ts";
@@ -89,7 +89,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));
     const url = memberOf(chat, "url");
     // The whole webhook address of a chat is a token.
-    const isOpen = typeof url === "string" && secretOf(url) === undefined && !leadsHere(url);
+    const isOpen = typeof url === "string" && secretOf(url) === undefined && !isOnThisMachine(url);
     if (isOpen) wrong(["chat", "url"], secretAddress("chat"));
   },
   check(given, wrong) {

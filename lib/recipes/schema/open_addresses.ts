@@ -69,7 +69,7 @@ export function holdsToken(address: string): boolean {
 }
 
 /** Returns whether an address is on this machine, where a token protects nothing. */
-export function leadsHere(address: string): boolean {
+export function isOnThisMachine(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && isLoopback(url.hostname);
 }
