@@ -47,7 +47,7 @@ import { PlatformHttp } from "./platform_http.ts";
 import { isKeyFault, PlatformSession, type Token } from "./platform_session.ts";
 import { checkCode, checkType, encodePayload, responseNumber } from "./payloads.ts";
 import { SocketCalls } from "./socket_calls.ts";
-import { Logins, needsLogin, TradeLogin, type Way } from "./trade_login.ts";
+import { Logins, needsLogin, type Route, TradeLogin } from "./trade_login.ts";
 
 /** The direct transport, with the states of its connections. */
 export interface DirectTransport extends Transport {
@@ -192,9 +192,9 @@ class Direct implements DirectTransport {
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     refuseReadOnly(this, operation);
     if (operation.platformPath !== undefined) return await this.#overHttp(operation, params, options);
-    if (operation.kept !== undefined) {
+    if (operation.reserved !== undefined) {
       throw new UnmappedError(
-        `Cannot call ${operation.name}: ${operation.kept}`,
+        `Cannot call ${operation.name}: ${operation.reserved}`,
         { code: "kept-by-transport", operation: operation.name, transport: this.name },
       );
     }
@@ -213,9 +213,9 @@ class Direct implements DirectTransport {
       // The client has validated the parameters.
       return await this.#logIn(channel, (params as { password: string }).password, payload, limits, options);
     }
-    const way = this.#openWay(channel, operation) ??
+    const route = this.#openRoute(channel, operation) ??
       await limits.guard(context, this.#prepare(context, channel));
-    const answer = await this.#calls.send(way, { operation, params, payload }, limits, options);
+    const answer = await this.#calls.send(route, { operation, params, payload }, limits, options);
     if (operation.name === account.logout.name) this.#tradeLogin.forget();
     return answer;
   }
@@ -252,16 +252,16 @@ class Direct implements DirectTransport {
       : this.#encode(context, () => ({ name: message, bytes: messages.encode(message, params) }));
     using limits = new CallLimits(this.#machine, options.timeoutMs ?? this.#timeoutMs, options);
     const channel = group === "hq" ? this.#quote : this.#tradeOr(context);
-    const way = await limits.guard(context, this.#prepare(context, channel));
-    const response = await way.link.request({
+    const route = await limits.guard(context, this.#prepare(context, channel));
+    const response = await route.link.request({
       type: Number(RequestType.encode(requestType)),
       ...payload !== undefined && { payload },
-      token: way.token.text,
+      token: route.token.text,
       context,
       limits,
       onLate: () => {},
     });
-    return this.#calls.noting(context, way, () => {
+    return this.#calls.noting(context, route, () => {
       checkCode(context, response);
       if (isMapped) checkType(context, response, responseNumber(operation));
       const { payload: answer } = response;
@@ -343,7 +343,7 @@ class Direct implements DirectTransport {
    * Returns the connection and token for a read that can be sent now. Returns `undefined` for a write, or if
    * something must be prepared first.
    */
-  #openWay(channel: Channel, { needs, effect }: AnyOperation): Way | undefined {
+  #openRoute(channel: Channel, { needs, effect }: AnyOperation): Route | undefined {
     const { link } = channel;
     const token = this.#session.valid;
     if (link === undefined || token === undefined || effect === "write") return undefined;
@@ -356,7 +356,7 @@ class Direct implements DirectTransport {
    * Prepares what a call needs: connection, token and trade login. For a write, also checks that the connection is
    * alive.
    */
-  async #prepare(context: CallContext, channel: Channel): Promise<Way> {
+  async #prepare(context: CallContext, channel: Channel): Promise<Route> {
     for (let isFirst = true;; isFirst = false) {
       try {
         const link = await channel.ready();
@@ -401,7 +401,7 @@ class Direct implements DirectTransport {
     this.#trade?.allowAgain();
     this.#quote.allowAgain();
     const { count: before, tries } = this.#tradeLogin;
-    const way = await limits.guard(context, this.#prepare(context, channel));
+    const route = await limits.guard(context, this.#prepare(context, channel));
     // Preparing the connection has just logged in with this password.
     if (this.#tradeLogin.count > before && this.#tradeLogin.knows(password)) return { success: true };
     // Preparing the connection has just tried this password, and the broker rejected it: do not send it again.
@@ -411,8 +411,8 @@ class Direct implements DirectTransport {
     }
     // `send` decodes the answer with the type of `account.login`, so the cast is safe.
     const call = { operation: account.login, params: { password }, payload };
-    const answer = await this.#calls.send(way, call, limits, options) as { success: boolean };
-    if (answer.success) this.#tradeLogin.remember(password, way.link, way.token);
+    const answer = await this.#calls.send(route, call, limits, options) as { success: boolean };
+    if (answer.success) this.#tradeLogin.remember(password, route.link, route.token);
     return answer;
   }
 
@@ -455,7 +455,7 @@ class Direct implements DirectTransport {
       this.#session.touch(token);
       return answer;
     } catch (thrown) {
-      const error = this.logins.whoDisplaced(thrown, token);
+      const error = this.logins.asExpiredIfReplaced(thrown, token);
       if (error instanceof DisplacedError) this.#displaced(error);
       else if (error instanceof LoginExpiredError) this.#session.invalidate(token);
       throw error;

@@ -18,7 +18,7 @@ import { type CallContext, undelivered } from "../outcome.ts";
 import { type CallOptions, type LateAnswer, reportBrokerTime } from "../transport.ts";
 import type { EventFeed } from "./events.ts";
 import type { CallLimits } from "./link_calls.ts";
-import { type Logins, needsLogin, type Way } from "./trade_login.ts";
+import { type Logins, needsLogin, type Route } from "./trade_login.ts";
 import { decodeAnswer, requestNumber } from "./payloads.ts";
 import type { PlatformSession } from "./platform_session.ts";
 
@@ -54,25 +54,25 @@ export class SocketCalls {
 
   /** Sends an operation, and resolves to the answer with hsgate's names. */
   async send(
-    way: Way,
+    route: Route,
     { operation, params, payload }: SocketCall,
     limits: CallLimits,
     options: CallOptions,
   ): Promise<unknown> {
     const { onLateAnswer, keepWire, beforeFirstByte } = options;
     const context: OperationContext = { operation, transport, params };
-    const response = await way.link.request({
+    const response = await route.link.request({
       type: requestNumber(operation),
       ...payload !== undefined && { payload },
-      token: way.token.text,
+      token: route.token.text,
       context,
       limits,
       beforeFirstByte,
-      onLate: (requestId, late) => this.#late(way, context, { requestId, response: late, onLateAnswer }),
+      onLate: (requestId, late) => this.#late(route, context, { requestId, response: late, onLateAnswer }),
     });
     reportBrokerTime(options, response.time, "answer");
     options.onWire?.(this.#wireOf(response));
-    return this.#take(way, context, response, keepWire);
+    return this.#take(route, context, response, keepWire);
   }
 
   /** Returns an answer with all of its members, as `onWire` gets it. */
@@ -91,7 +91,7 @@ export class SocketCalls {
   }
 
   #take(
-    way: Way,
+    route: Route,
     context: OperationContext,
     response: Response,
     keepWire?: CallOptions["keepWire"],
@@ -99,7 +99,7 @@ export class SocketCalls {
     const { messages } = this.#options;
     return this.noting(
       context,
-      way,
+      route,
       () =>
         decodeAnswer(context, response, {
           messages,
@@ -109,28 +109,28 @@ export class SocketCalls {
   }
 
   /** Decodes an answer with `read`, and updates the logins if the answer shows that a login has ended. */
-  noting<T>(context: CallContext, way: Way, read: () => T): T {
+  noting<T>(context: CallContext, route: Route, read: () => T): T {
     try {
       const answer = read();
-      this.#options.session.touch(way.token);
-      if (way.made !== undefined && needsLogin(context)) way.made.worked = true;
+      this.#options.session.touch(route.token);
+      if (route.made !== undefined && needsLogin(context)) route.made.worked = true;
       return answer;
     } catch (thrown) {
-      const error = this.#options.logins.whoDisplaced(thrown, way.token);
+      const error = this.#options.logins.asExpiredIfReplaced(thrown, route.token);
       if (error instanceof DisplacedError) this.#options.onDisplaced(error);
-      else if (error instanceof LoginExpiredError) this.#options.logins.expired(error, context, way);
+      else if (error instanceof LoginExpiredError) this.#options.logins.expired(error, context, route);
       else if (error instanceof RejectedError && error.code === "1004") {
         // The server does not know this connection, so the call was not executed. End the connection.
         const lost = undelivered(context, error.message, "1004", error);
-        if (lost instanceof BrokerError) way.link.fail(lost);
+        if (lost instanceof BrokerError) route.link.fail(lost);
         throw lost;
-      } else this.#options.session.touch(way.token);
+      } else this.#options.session.touch(route.token);
       throw error;
     }
   }
 
   #late(
-    way: Way,
+    route: Route,
     context: OperationContext,
     { requestId, response, onLateAnswer }: {
       requestId: string;
@@ -141,7 +141,7 @@ export class SocketCalls {
     const { operation } = context;
     const late: LateAnswer = { requestId, operation: operation.name };
     try {
-      late.result = this.#take(way, context, response);
+      late.result = this.#take(route, context, response);
     } catch (error) {
       late.error = error;
     }

@@ -48,7 +48,7 @@ export class TradeLogin implements Disposable {
   #state: TradeLoginState = "none";
   #count = 0;
   #tries = 0;
-  #cancelKeeping = () => {};
+  #cancelKeepAlive = () => {};
 
   constructor(options: TradeLoginOptions) {
     this.#options = options;
@@ -141,7 +141,7 @@ export class TradeLogin implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#cancelKeeping();
+    this.#cancelKeepAlive();
   }
 
   async #logIn(link: Link, token: Token, password: string): Promise<void> {
@@ -168,25 +168,25 @@ export class TradeLogin implements Disposable {
   #note(link: Link, { generation }: Token): void {
     this.#made = { link, generation, worked: false };
     this.#state = "made";
-    this.#keep(link);
+    this.#scheduleKeepAlive(link);
   }
 
   #end(state: TradeLoginState): void {
     this.#made = undefined;
     this.#state = state;
-    this.#cancelKeeping();
+    this.#cancelKeepAlive();
     this.#options.onChange();
   }
 
-  /** Sends a request at intervals, so the login does not expire between trades. */
-  #keep(link: Link): void {
+  /** Sends a request after the interval, so that the login does not expire between trades. */
+  #scheduleKeepAlive(link: Link): void {
     const { keepMs, machine } = this.#options;
-    this.#cancelKeeping();
+    this.#cancelKeepAlive();
     if (keepMs === false) return;
-    this.#cancelKeeping = machine.setTimer(keepMs, () => void this.#ask(link));
+    this.#cancelKeepAlive = machine.setTimer(keepMs, () => void this.#keepAlive(link));
   }
 
-  async #ask(link: Link): Promise<void> {
+  async #keepAlive(link: Link): Promise<void> {
     const { send, token } = this.#options;
     const made = this.#made;
     if (!link.isOpen || made?.link !== link) return;
@@ -198,12 +198,12 @@ export class TradeLogin implements Disposable {
       // An expired login is renewed below. Ignore any other error: the next call meets it and throws it.
     }
     if (link.isOpen) await token().then((now) => this.ensure(link, now)).catch(() => {});
-    if (this.#made?.link === link) this.#keep(link);
+    if (this.#made?.link === link) this.#scheduleKeepAlive(link);
   }
 }
 
 /** The connection and logins with which a call is sent. */
-export interface Way {
+export interface Route {
   readonly link: Link;
   readonly token: Token;
   /** The trade login of the call, if any. */
@@ -218,7 +218,7 @@ interface LoginsOptions {
   onRenewed(): void;
 }
 
-/** A rejection "not logged in" does not make a token invalid that is younger than this, in milliseconds. */
+/** A token younger than this, in milliseconds, stays valid after a rejection "not logged in". */
 const YOUNG_MS = 60_000;
 
 /** Returns whether a call may need the trade login. True for a call that the catalogue does not contain. */
@@ -259,7 +259,7 @@ export class Logins implements LoginKeeper {
    * Returns a `LoginExpiredError` instead of a `DisplacedError` if a newer login of this program has replaced the
    * token. A read is then sent again. Returns any other error unchanged.
    */
-  whoDisplaced(error: unknown, token: Token): unknown {
+  asExpiredIfReplaced(error: unknown, token: Token): unknown {
     if (!(error instanceof DisplacedError) || this.#options.session.isNewest(token)) return error;
     const { text, code, operation, transport } = error;
     return new LoginExpiredError(
@@ -272,7 +272,7 @@ export class Logins implements LoginKeeper {
   /**
    * Marks a login as expired. For the codes of the trade login, marks the token only if the trade login never worked.
    */
-  expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Way): void {
+  expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Route): void {
     const { session, tradeLogin } = this.#options;
     const isTrade = code === "112" || code === "20033" || code === "1012" && needsLogin(context);
     if (!isTrade) return session.invalidate(token);

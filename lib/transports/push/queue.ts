@@ -37,7 +37,7 @@ export interface PushQueueStats {
 }
 
 /** What the queue does with an event at a limit: keeps it, drops it, or replaces an older event with it. */
-type OverflowPolicy = "keep" | "bound" | "conflate";
+type OverflowPolicy = "keep" | "drop" | "conflate";
 
 /**
  * Returns the overflow policy of an event. Ticks and unreadable pushes may be dropped, because they are numerous and
@@ -46,9 +46,9 @@ type OverflowPolicy = "keep" | "bound" | "conflate";
 function overflowPolicyOf(event: TransportEvent): OverflowPolicy {
   switch (event.type) {
     case "tick":
-      return "bound";
+      return "drop";
     case "unknown":
-      return event.expected === "order" ? "keep" : "bound";
+      return event.expected === "order" ? "keep" : "drop";
     case "order":
     case "quote":
     case "brokers":
@@ -97,7 +97,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   /** Position of the first item, counted since the queue was created. */
   #base = 0;
   #latest: Map<string, number> | undefined;
-  #bounded = 0;
+  #droppable = 0;
   #orders = 0;
   #conflated = 0;
   #dropped = 0;
@@ -132,12 +132,12 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
       return;
     }
     const policy = overflowPolicyOf(event);
-    if (policy === "bound") {
-      if (this.#bounded >= this.#maxTicks) {
+    if (policy === "drop") {
+      if (this.#droppable >= this.#maxTicks) {
         this.#countDropped(event);
         return;
       }
-      this.#bounded++;
+      this.#droppable++;
     } else if (policy === "conflate") {
       // Use an existing index even below the limit and keep it up to date. Otherwise an older value could follow a
       // newer one.
@@ -176,7 +176,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   return(): Promise<IteratorResult<TransportEvent>> {
     this.#items = [];
     this.#head = 0;
-    this.#bounded = this.#orders = 0;
+    this.#droppable = this.#orders = 0;
     this.#latest = undefined;
     this.end();
     this.#onReturn();
@@ -195,7 +195,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     const event = this.#items[this.#head]!;
     this.#items[this.#head++] = undefined;
     if (event.type === "order") this.#orders--;
-    else if (this.#bounded > 0 && overflowPolicyOf(event) === "bound") this.#bounded--;
+    else if (this.#droppable > 0 && overflowPolicyOf(event) === "drop") this.#droppable--;
     if (this.#head === this.#items.length) {
       this.#latest = undefined;
       this.#shift();
