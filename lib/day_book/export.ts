@@ -28,7 +28,7 @@ import type { Client } from "../client/client.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { Evidence } from "./checks/evidence.ts";
-import { hasRows, isWhole, type KeptDay, keptDay, summaryIn } from "./folder/kept_day.ts";
+import { hasRows, isComplete, type KeptDay, keptDay, summaryIn } from "./folder/kept_day.ts";
 import { datesBetween, type MarketDay, marketDay } from "./market_days.ts";
 import { checkOwner } from "./folder/owner.ts";
 import { type Placed, placeReading } from "./folder/place_reading.ts";
@@ -222,7 +222,7 @@ class Export {
       if (reading !== undefined) beside.push(reading);
     }
     const isRecent = markets.some((market) => market.isRecent);
-    const isKept = before !== undefined && isWhole(before) && isDone(before.summary) &&
+    const isKept = before !== undefined && isComplete(before) && isDone(before.summary) &&
       beside.length === 0;
     if (isKept && !isRecent && !this.#options.refresh) return this.#keep(before, exportFolder);
     before?.throwIfNarrower();

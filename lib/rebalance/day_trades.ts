@@ -117,7 +117,7 @@ function rowOf(
   const slippage = known && arrivalPrice !== undefined ? slippageOf(side, known, arrivalPrice) : undefined;
   const perShare = (money: string) => normalize(divide(money, known!.quantity, PRICE_PLACES, "half-even"));
   const booked = known?.fees;
-  const isWhole = compare(filled, quantity) === 0;
+  const isFullyFilled = compare(filled, quantity) === 0;
   return {
     market,
     currency: currencyOf(market, symbol),
@@ -151,7 +151,7 @@ function rowOf(
       : booked === undefined
       ? "not booked yet"
       : "booked",
-    ...booked !== undefined && isWhole && { feesDifference: normalize(subtract(booked, fees)) },
+    ...booked !== undefined && isFullyFilled && { feesDifference: normalize(subtract(booked, fees)) },
     driftBefore: plan.sumSquaredDriftBefore,
     driftPlanned: plan.sumSquaredDrift,
     driftReached,

@@ -739,7 +739,7 @@ class Execution {
     const { store, account } = this.#desk;
     const { holder } = this.#options;
     const progress = await this.#progress();
-    const isDone = isWhole(this.#plan, progress);
+    const isDone = isFullyFilled(this.#plan, progress);
     const state = isDone ? "done" : "stopped";
     const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";
     const at = this.#now();
@@ -789,7 +789,7 @@ export async function endLeftPlan(
     const intents = await intentsOfPlan(store, account, hash);
     const progress = progressOf(record.plan, intents);
     if (progress.some(({ pending }) => pending.length > 0)) return;
-    const state = isWhole(record.plan, progress) ? "done" : "stopped";
+    const state = isFullyFilled(record.plan, progress) ? "done" : "stopped";
     const end = { state, endedAt: at, reason: state === "done" ? undefined : reason } as const;
     const report = storedReport({ ...record, ...end }, intents);
     await endPlan(store, { account, hash }, { holder, ...end, at, report });
@@ -797,7 +797,7 @@ export async function endLeftPlan(
 }
 
 /** Returns whether everything of a plan is filled, and none of its orders is open. */
-const isWhole = ({ trades }: Plan, progress: readonly Progress[]): boolean =>
+const isFullyFilled = ({ trades }: Plan, progress: readonly Progress[]): boolean =>
   progress.every((each, index) =>
     isZero(missingOf(trades[index]!, each)) && each.live.length === 0 && each.pending.length === 0
   );

@@ -279,8 +279,8 @@ export class PricedItem {
     keep(0, this.cost(0));
     const { closing } = this.item;
     if (closing !== undefined) keep(closing.lots, this.cost(closing.lots));
-    const isWhole = this.#visit(() => most === undefined ? undefined : most + 1n, keep);
-    return isWhole ? found : undefined;
+    const isWithinLimit = this.#visit(() => most === undefined ? undefined : most + 1n, keep);
+    return isWithinLimit ? found : undefined;
   }
 
   /**

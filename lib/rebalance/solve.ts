@@ -110,9 +110,10 @@ function solveTogether(problem: Problem, effort: Effort): Solution | undefined {
     return found && { ...found, bound: atMost(bound, found.drift), isBest: false };
   }
   const search = new Search(problem, choices, { bound, prices: exact, steps, found });
-  const isWhole = search.run();
+  const isExhausted = search.run();
   const { best } = search;
-  return best && { ...best, bound: isWhole ? best.drift : atMost(bound, best.drift), isBest: isWhole };
+  return best &&
+    { ...best, bound: isExhausted ? best.drift : atMost(bound, best.drift), isBest: isExhausted };
 }
 
 /** Returns a bound that is not negative, because a sum of squares is never negative. */

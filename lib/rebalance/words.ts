@@ -53,8 +53,10 @@ export function slippageText({ part }: Slippage): string {
 export function reportFacts(
   { state, reason, trades, slippage, fees, drift }: RebalanceReport,
 ): [string, string][] {
-  const isWhole = trades.every(({ remaining, open, unknown }) => [remaining, open, unknown].every(isZero));
-  const left = isWhole ? "nothing remains" : "something remains";
+  const isNothingLeft = trades.every(({ remaining, open, unknown }) =>
+    [remaining, open, unknown].every(isZero)
+  );
+  const left = isNothingLeft ? "nothing remains" : "something remains";
   const booked = fees.booked === undefined ? "not booked yet" : `${moneyOf(fees.booked)} booked`;
   return [
     ["execution", `${state}, ${left}${reason === undefined ? "" : `: ${reason}`}`],

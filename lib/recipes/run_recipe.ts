@@ -275,10 +275,10 @@ export async function dryRunRecipe(recipe: CompiledRecipe, context: DryContext):
       throw new TypeError(`Cannot run recipe "${name}": this is a dry run`);
     },
   });
-  const isWhole = await engine.run();
+  const ranAll = await engine.run();
   const [error] = errors;
   // After an abort, an error may come from the abort and not from the recipe.
-  if (signal.aborted && (!isWhole || error !== undefined)) throw error ?? signal.reason;
+  if (signal.aborted && (!ranAll || error !== undefined)) throw error ?? signal.reason;
   const writes = steps.filter(({ effect, state }) =>
     effect === "write" && (state === "planned" || state === "open")
   ).map(({ id, uses, plan, dependsOn }, index): PlannedWrite => ({

@@ -131,9 +131,9 @@ export class Runner {
     const now = machine.now();
     if (isStarterOnly(row)) {
       // No process may continue a manual run, so the steps that it had not begun are never run.
-      const isWhole = steps.length > 0 && row.recipe_sha === versionOf(recipe) &&
+      const ranEveryStep = steps.length > 0 && row.recipe_sha === versionOf(recipe) &&
         await lastStepOf(store, runKey) === recipe.steps.at(-1)?.id;
-      const end = state === "ok" && isWhole ? "ok" : "failed";
+      const end = state === "ok" && ranEveryStep ? "ok" : "failed";
       return await resolveOutcome(store, { runKey, state: end, actor: DESK, because, now })
         ? because
         : undefined;

@@ -132,8 +132,10 @@ function hasOwnTables(file: DatabaseSync): boolean {
   const version = Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
   // A newer store is compared with the newest known version. Opening that store then reports its version.
   const expected = schemaAt(Math.min(version, migrations.length));
-  const isWhole = version > migrations.length ? found.has("table store") : found.size === expected.size;
-  return isWhole && [...found].every(([name, sql]) => expected.get(name) === sql);
+  const hasEveryObject = version > migrations.length
+    ? found.has("table store")
+    : found.size === expected.size;
+  return hasEveryObject && [...found].every(([name, sql]) => expected.get(name) === sql);
 }
 
 function schemaAt(version: number): Schema {

@@ -347,9 +347,9 @@ function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "i
       return index < 0 || (mask & (1 << index)) !== 0;
     });
     const rest = its.filter((order) => !share.includes(order));
-    const isWhole = compare(total(share), quantityOf(intent)) === 0 &&
+    const fits = compare(total(share), quantityOf(intent)) === 0 &&
       compare(total(rest), quantityOf(rival)) === 0;
-    if (isWhole) divisions++;
+    if (fits) divisions++;
   }
   return divisions !== 1;
 }

@@ -15,7 +15,7 @@ interface AnswerOptions {
   operation: AnyOperation;
   params: unknown;
   /** Whether the answer contains all rows. */
-  isWhole: boolean;
+  hasAllRows: boolean;
   /** Form of the output. */
   view: ListView;
   /** Whether members have the broker's names. @default false */
@@ -29,10 +29,10 @@ type Row = Record<string, unknown>;
 
 /** Prints an answer to stdout. If there may be another page, prints a note to stderr. */
 export function printAnswer(answer: unknown, options: AnswerOptions): void {
-  const { operation, params, isWhole, view, host } = options;
+  const { operation, params, hasAllRows, view, host } = options;
   const value = answer ?? {};
   const rows = rowsOf(value);
-  if (rows !== undefined && !isWhole && mayHaveMore(operation, params, value, rows)) {
+  if (rows !== undefined && !hasAllRows && mayHaveMore(operation, params, value, rows)) {
     host.note("hsgate: this is one page and there may be more; --all reads all pages");
   }
   // Names that the catalogue does not list come from the broker, and may contain secrets.

@@ -87,9 +87,9 @@ function nextWords(commands: readonly Command[], plain: readonly string[]): Cand
     const parts = name.split(" ");
     const word = parts[plain.length];
     if (word === undefined || !plain.every((each, index) => parts[index] === each)) continue;
-    const isWhole = parts.length === plain.length + 1;
+    const isLastWord = parts.length === plain.length + 1;
     const known = found.get(word);
-    found.set(word, { word, text: isWhole || known === undefined ? summary : known.text });
+    found.set(word, { word, text: isLastWord || known === undefined ? summary : known.text });
   }
   return [...found.values()];
 }

@@ -169,7 +169,7 @@ function readingsOf(path: string, summary: Summary, damaged: readonly string[]):
 }
 
 /** Returns whether a kept day has all requested files, undamaged. */
-export function isWhole({ damaged, hasWanted }: KeptDay): boolean {
+export function isComplete({ damaged, hasWanted }: KeptDay): boolean {
   return damaged.length === 0 && hasWanted;
 }
 

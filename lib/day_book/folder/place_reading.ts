@@ -15,7 +15,7 @@
 import type { BrokerClock } from "../../client/broker_clock.ts";
 import type { Evidence } from "../checks/evidence.ts";
 import { checksBetween, judgeDay } from "../checks/judge_day.ts";
-import { isWhole, type KeptDay } from "./kept_day.ts";
+import { isComplete, type KeptDay } from "./kept_day.ts";
 import { type ListReading, lostFromAll } from "../checks/losses.ts";
 import { type MarketDay, mayTrade } from "../market_days.ts";
 import type { Part } from "../reading/part.ts";
@@ -121,7 +121,8 @@ async function place(options: PlaceOptions): Promise<Placed> {
   // Judge the reading now. Below, `coversKept` compares it with the disputed readings and adds further differences,
   // which would make it provisional.
   const ownJudgement = await judgeDay(dayParts);
-  const isKeptBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
+  const isKeptBetter = before !== undefined && isComplete(before) && before.isSame &&
+    isDone(before.summary) &&
     ownJudgement.status !== "final";
   const addsNothing = isKeptBetter && coversDay && isCoveredBy(before, reading, contradictions);
   // A disputed reading is no longer needed if the day or the new reading contains all of it.
@@ -136,7 +137,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
 
   const put = (standing: Standing, name: string, old: KeptDay | undefined): WrittenDay => {
     const written = placed(draft, standing);
-    if (old !== undefined && isWhole(old) && old.text === written.summaryText) exportFolder.discard(day);
+    if (old !== undefined && isComplete(old) && old.text === written.summaryText) exportFolder.discard(day);
     else {
       writeSummary(folder, written);
       rejectSecrets(folder, day, options.hasSecret);

@@ -125,8 +125,8 @@ export class WriteGuard {
         const open = this.open.filter(({ outcome }) => outcome === "unknown");
         const found = await desk.reconcile(options);
         // The desk has an intent for each of these writes, and this reading has compared all of them.
-        const isWhole = options?.leavesOut === undefined && found.unresolved.length === 0;
-        if (isWhole) { for (const write of open) write.outcome = "ok"; }
+        const areAllResolved = options?.leavesOut === undefined && found.unresolved.length === 0;
+        if (areAllResolved) { for (const write of open) write.outcome = "ok"; }
         return found;
       },
     };

@@ -117,8 +117,8 @@ function tokensOf(code: string): Token[] {
         braces = 0;
       }
       // A template without expressions can name a module, like a quoted text.
-      const isWhole = sign === "`" && text.length > 1 && text.endsWith("`");
-      if (isWhole) add("text", unescaped(text.slice(1, -1)));
+      const isClosed = sign === "`" && text.length > 1 && text.endsWith("`");
+      if (isClosed) add("text", unescaped(text.slice(1, -1)));
       else add("sign", "`");
       continue;
     }

@@ -525,17 +525,17 @@ export function outcomeOf(
     return { state: "waiting_recovery", reason: "stopped" };
   }
   if (all.includes("unknown")) return { state: "unknown", reason: "write" };
-  const isWhole = steps.every(({ id }) => ["ok", "skipped"].includes(states.get(id) ?? ""));
+  const allOkOrSkipped = steps.every(({ id }) => ["ok", "skipped"].includes(states.get(id) ?? ""));
   switch (halt?.kind) {
     case "lost":
       return { state: "lost", reason: "lease" };
     case "timeout":
       return { state: "failed", reason: "timeout" };
     case "cancelled":
-      if (isWhole) break;
+      if (allOkOrSkipped) break;
       return { state: "cancelled", reason: halt.message };
     case "stopped": {
-      if (isWhole) break;
+      if (allOkOrSkipped) break;
       const wrote = steps.some(({ id, effect }) =>
         !isPlan && effect === "write" && states.has(id) && states.get(id) !== "skipped"
       );

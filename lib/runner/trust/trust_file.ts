@@ -134,12 +134,12 @@ export class TrustFile {
         stores: new Map(Object.entries(stores)),
         calendars: new Map(Object.entries(calendars)),
       };
-      const isWhole = [...records.recipes.values()].every(isRecipeRecord) &&
+      const isValid = [...records.recipes.values()].every(isRecipeRecord) &&
         [...records.settings.values(), ...records.calendars.values()].every(
           hasTexts("sha256", "trustedAt"),
         ) &&
         [...records.stores.values()].every(hasTexts("id", "trustedAt"));
-      if (isWhole) return records;
+      if (isValid) return records;
     } catch (error) {
       if (error instanceof TrustError) throw error;
     }

@@ -220,7 +220,7 @@ async function readAnswer(
   for (let count; (count = await connection.read(chunk)) !== null;) {
     // The buffer is reused, so the reader gets a copy.
     reader.take(chunk.slice(0, count));
-    if (reader.isWhole) return reader.answer();
+    if (reader.isComplete) return reader.answer();
   }
   reader.end();
   return reader.answer();
@@ -271,7 +271,7 @@ class AnswerReader {
   #body = new Uint8Array(0);
   #bodyBytes = 0;
   /** Whether the answer is complete. */
-  isWhole = false;
+  isComplete = false;
 
   constructor(maxBytes: number, onlyStatus: boolean) {
     this.#maxBytes = maxBytes;
@@ -283,7 +283,7 @@ class AnswerReader {
     this.#bytes += piece.length;
     if (this.#bytes > this.#maxBytes) throw new TooLargeError(this.#maxBytes);
     let next: Uint8Array<ArrayBuffer> | undefined = piece;
-    while (next !== undefined && !this.isWhole) {
+    while (next !== undefined && !this.isComplete) {
       next = this.#status === undefined
         ? this.#takeHead(next)
         : this.#end === "chunks"
@@ -297,7 +297,7 @@ class AnswerReader {
     if (this.#status === undefined || this.#end !== "close") {
       throw new Error("connection closed before the answer was complete");
     }
-    this.isWhole = true;
+    this.isComplete = true;
   }
 
   answer(): PostAnswer {
@@ -324,8 +324,8 @@ class AnswerReader {
     const rest = bytes.subarray(end + 4);
     if (status < 200) return rest; // an interim answer; the final one follows
     this.#status = status;
-    this.isWhole = this.#onlyStatus;
-    if (this.isWhole) return undefined;
+    this.isComplete = this.#onlyStatus;
+    if (this.isComplete) return undefined;
     this.#date = /^date:(.*)$/im.exec(head)?.[1]?.trim();
     const length = /^content-length: *(\d+)/im.exec(head)?.[1];
     if (/^transfer-encoding:.*chunked/im.test(head)) this.#end = "chunks";
@@ -334,7 +334,7 @@ class AnswerReader {
       this.#left = Number(length);
       if (this.#left > this.#maxBytes) throw new TooLargeError(this.#maxBytes);
       this.#body = new Uint8Array(this.#left);
-      this.isWhole = this.#left === 0;
+      this.isComplete = this.#left === 0;
     }
     return rest;
   }
@@ -344,7 +344,7 @@ class AnswerReader {
     this.#keep(own);
     if (this.#end !== "length") return;
     this.#left -= own.length;
-    this.isWhole = this.#left === 0;
+    this.isComplete = this.#left === 0;
   }
 
   #keep(part: Uint8Array): void {
@@ -384,7 +384,7 @@ class AnswerReader {
       throw new Error("the answer's chunks are invalid");
     }
     this.#left = parseInt(text, 16);
-    this.isWhole = this.#left === 0;
+    this.isComplete = this.#left === 0;
     return rest;
   }
 }

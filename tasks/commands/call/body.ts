@@ -77,7 +77,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   printAnswer(inWireForm ? sent : answer, {
     operation,
     params,
-    isWhole: flags.all === true,
+    hasAllRows: flags.all === true,
     view,
     inWireForm,
     host,

@@ -100,7 +100,7 @@ async function printSteps({ steps }: RecipeResult, host: Host): Promise<void> {
       printAnswer(output, {
         operation,
         params: {},
-        isWhole: true,
+        hasAllRows: true,
         view: { output: "table", isChosen: false },
         more,
         host,
