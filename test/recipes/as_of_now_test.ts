@@ -161,7 +161,7 @@ Deno.test("every read of present data is rejected on another day, names its alte
       `Cannot read "${operation.name}" for 2025-08-15: the answer is as of now, and 2025-08-15 is over in ` +
         `Asia/Hong_Kong; ${
           operation.instead === undefined
-            ? "nothing answers for a past day, so run the recipe by hand for today"
+            ? "no operation returns it for a past day, so run the recipe by hand for today"
             : `use "${operation.instead}" for a past day`
         }`,
     );

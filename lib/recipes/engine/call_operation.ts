@@ -155,7 +155,7 @@ export function refusePast(
 export function pastText({ instead }: AsOfNow, why: string): string {
   return `the answer is as of now, and ${why}; ${
     instead === undefined
-      ? "nothing answers for a past day, so run the recipe by hand for today"
+      ? "no operation returns it for a past day, so run the recipe by hand for today"
       : `use "${instead}" for a past day`
   }`;
 }
@@ -274,8 +274,9 @@ async function refuseEmptied(
   const asked = Object.entries(params as Readonly<Record<string, unknown>>).filter(([each]) =>
     !paging.has(each)
   );
-  const isAlike = fields.from?.type.name === "date" && asked.every(([each]) => Object.hasOwn(fields, each));
-  if (history === undefined || !isAlike) return;
+  const takesSameParams = fields.from?.type.name === "date" &&
+    asked.every(([each]) => Object.hasOwn(fields, each));
+  if (history === undefined || !takesSameParams) return;
   const { date, calendar } = slotDayAt(name, params, context);
   const session = calendar === undefined ? "unknown" : context.calendars.sessionOn(calendar, date);
   if (typeof session === "string" || context.now() < session.closeAt) return;
