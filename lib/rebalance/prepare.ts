@@ -1,5 +1,6 @@
 /**
- * Converts a rebalance file and an account into whole numbers.
+ * Converts a rebalance file and an account into the problem that the solver solves, in integers: lots, and money and
+ * weights in units small enough to be exact.
  *
  * @module
  */
@@ -70,8 +71,11 @@ const placesOf = (value: Decimal) => normalize(value).split(".")[1]?.length ?? 0
 export const integerOf = (value: Decimal, places: number): bigint =>
   BigInt(round(normalize(value), places, "exact").replace(".", ""));
 
-/** Up to this number, a turnover is a fraction of the account's value. Selling everything and buying it again is 2. */
-const LARGEST_PART = "2";
+/**
+ * A maximum turnover up to this number is a fraction of the account's value: selling everything and buying it again is
+ * 2. A larger number is an amount in the base currency.
+ */
+const LARGEST_FRACTION = "2";
 
 /** Returns the largest integer of units of `10 ** -places` that is not above an amount. */
 const moneyFloor = (amount: Decimal, places: number): bigint =>
@@ -88,23 +92,24 @@ const ceiling = (a: bigint, b: bigint) => (a + b - 1n) / b;
  */
 export function prepare(file: RebalanceFile, account: Account): Prepared {
   const { rows, currencies, rates, idle } = checkedRows(file, account);
-  const most = (values: readonly Decimal[]) => values.reduce((all, each) => Math.max(all, placesOf(each)), 0);
+  const mostPlaces = (values: readonly Decimal[]) =>
+    values.reduce((all, each) => Math.max(all, placesOf(each)), 0);
   const priced = rows.map(({ quote }) => quote.price!); // each has one
   const lotOf = ({ quote }: Row) => quote.lot ?? "1";
-  const quantityPlaces = most(rows.flatMap((row) => [row.quantity, row.sellable, lotOf(row)]));
-  const pricePlaces = most(priced);
+  const quantityPlaces = mostPlaces(rows.flatMap((row) => [row.quantity, row.sellable, lotOf(row)]));
+  const pricePlaces = mostPlaces(priced);
   const amountPlaces = Math.max(
     2,
     quantityPlaces + pricePlaces,
-    most(currencies.flatMap((currency) => [
+    mostPlaces(currencies.flatMap((currency) => [
       account.cash[currency] ?? "0",
       account.reserved[currency] ?? "0",
       file.cashBuffer[currency] ?? "0",
     ])),
   );
-  const ratePlaces = Math.max(most([...rates.values()]), placesOf(file.minTrade) - amountPlaces, 0);
+  const ratePlaces = Math.max(mostPlaces([...rates.values()]), placesOf(file.minTrade) - amountPlaces, 0);
   const basePlaces = amountPlaces + ratePlaces;
-  const targetPlaces = most(rows.map(({ target }) => target));
+  const targetPlaces = mostPlaces(rows.map(({ target }) => target));
   const rateParts = currencies.map((currency) => integerOf(rates.get(currency)!, ratePlaces));
   const amountOf = (price: Decimal, quantity: Decimal) => integerOf(multiply(price, quantity), amountPlaces);
 
@@ -159,7 +164,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     return position;
   });
 
-  fix(positions, rows, file, unit);
+  excludeUntraded(positions, rows, file, unit);
   const ordersOf = (position: Position, lots: number) => {
     const lot = integerOf(position.lot, quantityPlaces);
     const whole = integerOf(position.quantity, quantityPlaces);
@@ -201,7 +206,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     const meter = meters.get(position)!;
     const lotHint = Number(position.lot);
     const partsOfCash = 10 ** amountPlaces;
-    item.fee = remembered((lots) =>
+    item.fee = memoized((lots) =>
       ordersOf(position, lots).reduce((sum, { cents }) => sum + cents, 0n) * ten(amountPlaces - 2)
     );
     item.feeHint = (lots) =>
@@ -223,7 +228,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     const quantity = integerOf(position.quantity, quantityPlaces);
     const most = Number(floor(sellable < quantity ? sellable : quantity, lot));
     if (position.noSells === undefined) {
-      if (least <= most) item.sells = payingSales(item, { least, most });
+      if (least <= most) item.sells = possibleSales(item, { least, most });
       const odd = quantity % lot;
       const closingCash = amountOf(position.price, position.quantity);
       if (
@@ -258,7 +263,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     value,
     unit,
     ...file.maxTurnover !== undefined && {
-      turnover: compare(file.maxTurnover, LARGEST_PART) > 0
+      turnover: compare(file.maxTurnover, LARGEST_FRACTION) > 0
         ? moneyFloor(file.maxTurnover, basePlaces)
         : integerOf(file.maxTurnover, placesOf(file.maxTurnover)) * value / ten(placesOf(file.maxTurnover)),
     },
@@ -279,8 +284,11 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
   };
 }
 
-/** Returns the sales whose proceeds cover their own fees, if the proceeds cannot pay for anything else. */
-function payingSales(item: Item, { least, most }: Range): Range | undefined {
+/**
+ * Returns the numbers of lots that may be sold. If the proceeds are not available for purchases, leaves out sales whose
+ * proceeds do not even cover their own fees.
+ */
+function possibleSales(item: Item, { least, most }: Range): Range | undefined {
   if (item.salesPay) return { least, most };
   let first = least;
   for (let fee; first <= most && (fee = item.fee(-first)) > BigInt(first) * item.cash;) {
@@ -291,7 +299,8 @@ function payingSales(item: Item, { least, most }: Range): Range | undefined {
   return first <= most ? { least: first, most } : undefined;
 }
 
-function remembered(of: (lots: number) => bigint): (lots: number) => bigint {
+/** Returns a function that computes each value only once. */
+function memoized(of: (lots: number) => bigint): (lots: number) => bigint {
   const known = new Map<number, bigint>();
   return (lots) => known.getOrInsertComputed(lots, of);
 }
@@ -301,7 +310,12 @@ function instrumentOf(symbol: string): Instrument {
 }
 
 /** Marks the positions that are not traded, and the sides on which positions are not traded. */
-function fix(positions: readonly Position[], rows: readonly Row[], file: RebalanceFile, unit: bigint): void {
+function excludeUntraded(
+  positions: readonly Position[],
+  rows: readonly Row[],
+  file: RebalanceFile,
+  unit: bigint,
+): void {
   const size = (value: bigint) => value < 0n ? -value : value;
   const isInside = (start: bigint, target: bigint, { absolute, relative }: Band) => {
     if (absolute === undefined && relative === undefined) return false;
@@ -316,9 +330,11 @@ function fix(positions: readonly Position[], rows: readonly Row[], file: Rebalan
     if (drift === undefined) continue;
     const members = [...new Set(symbols.map(bareCode))].flatMap((code) => byCode.get(code) ?? []);
     const sum = (of: (position: Position) => bigint) => members.reduce((all, each) => all + of(each), 0n);
-    const isQuiet = isInside(sum(({ start }) => start), sum((each) => each.targetParts), drift);
+    const isInsideBand = isInside(sum(({ start }) => start), sum((each) => each.targetParts), drift);
     for (const each of members) {
-      if (!ofGroup.has(each)) ofGroup.set(each, isQuiet ? `group ${name} is inside its band` : undefined);
+      if (!ofGroup.has(each)) {
+        ofGroup.set(each, isInsideBand ? `group ${name} is inside its band` : undefined);
+      }
     }
   }
   const inside = positions.map((position) => {

@@ -117,7 +117,7 @@ interface CheckOptions {
   mayBeNull?: (path: Issue["path"]) => boolean;
 }
 
-/** Returns what a schema makes of a value. @throws {InvalidParamsError} If the value does not fit. */
+/** Returns the schema's output for a value. @throws {InvalidParamsError} If the value is invalid. */
 export function checked<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

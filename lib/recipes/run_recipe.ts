@@ -107,7 +107,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
   }
   const { now, out = "", signal = new AbortController().signal, session, previousSession } = context;
   const slot = context.slot ?? Temporal.Instant.fromEpochMilliseconds(now()).toString();
-  const tell = (event: RecipeEvent) => context.onProgress?.(event);
+  const emit = (event: RecipeEvent) => context.onProgress?.(event);
   const engine = new StepEngine(recipe, {
     scope: {
       recipe: recipe.name,
@@ -131,11 +131,11 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
     recorder: {
       ...noRecorder,
       artifact: ({ id: step }, { dataset, path, final }) =>
-        Promise.resolve(tell({ type: "artifact", step, dataset, path, final })),
+        Promise.resolve(emit({ type: "artifact", step, dataset, path, final })),
     },
     halt: signal,
     onEvent(event) {
-      for (const each of recipeEvents(recipe, event)) tell(each);
+      for (const each of recipeEvents(recipe, event)) emit(each);
     },
     ...context.runRecipe !== undefined && {
       runRecipe: (_call, name, params) => context.runRecipe!(name, params), // the condition above has checked it

@@ -1,6 +1,6 @@
 /**
- * Wires the parts that running recipes needs: steps that run other recipes, notices about how runs end, and their
- * delivery.
+ * Connects the parts of a process that runs recipes: steps that run other recipes, the notices about how runs end, and
+ * the delivery of these notices.
  *
  * @module
  */
@@ -67,7 +67,7 @@ const DESK = "order desk";
 export class Runner {
   /** How this process claims runs. */
   readonly claimer: Claimer;
-  /** What each run gets. */
+  /** The dependencies of each run. */
   readonly deps: RunDeps;
   /** Aborted when runs must stop. */
   readonly stop: AbortSignal;

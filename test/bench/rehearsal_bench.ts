@@ -1,6 +1,6 @@
 /**
- * Compares a rehearsed year of the ready recipes with as many bare `fetch` calls to a simulator in the same process.
- * With `--short`, rehearses only March.
+ * Compares a rehearsed year of the recipes in `recipes/` with as many bare `fetch` calls to a simulator in the same
+ * process. With `--short`, rehearses only March.
  *
  * @module
  */

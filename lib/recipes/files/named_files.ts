@@ -128,7 +128,10 @@ const KNOWN = new RegExp(
  */
 const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/home/linuxbrew"];
 
-/** Returns whether a program reads no file of these folders by itself, or is itself a file of these folders. */
+/**
+ * Returns whether trust of a command's named files is enough for its program: the program reads a file of these folders
+ * only if an argument names the file, is itself a file of these folders, or belongs to the user.
+ */
 function isKnown(program: string, { from, folders }: Place): boolean {
   if (KNOWN.test(program.replace(/^.*\//, ""))) return true;
   if (!program.includes("/")) return false;
@@ -143,8 +146,8 @@ const REACHING =
 /**
  * Returns whether a command can run files that its text does not name. That is so if it has shell syntax, an option
  * that names a module, or an argument that names a folder of the recipe's author. It is also so if it starts an
- * interpreter with options, or a program that may read files of the folder by itself. A shell has too many ways to
- * write a name.
+ * interpreter with options, or a program that may read files of the folder by itself. Any shell syntax counts, because
+ * a shell can write the name of a file in too many ways to find them all.
  */
 export function canRunAnyFile(command: readonly string[], place: Place): boolean {
   if (!isKnown(command[0] ?? "", place)) return true;
@@ -165,6 +168,7 @@ function namesFolder(arg: string, place: Place): boolean {
     const path = absolute(value, place.from);
     // A folder that contains the author's folders, such as "..", can lead to them too.
     const isNear = place.folders.some((each) => isInside(each, path) || isInside(path, each));
+    // The folder "out" does not count: hsgate itself writes it, see `WRITTEN`.
     if (!isNear || /^out$/.test(value)) return false;
     try {
       return Deno.statSync(path).isDirectory;
@@ -193,9 +197,9 @@ async function filesIn(folders: readonly string[], text: string): Promise<NamedF
       for await (const { name, isFile, isSymlink, isDirectory } of entriesOf(at)) {
         const path = `${at}/${name}`;
         if (files.has(path) || isDirectory && tops.has(path)) continue;
-        const isOwn = (each: typeof WRITTEN[number]) =>
+        const isWritten = (each: typeof WRITTEN[number]) =>
           each.name.test(name) && (each.isFolder ? isDirectory && tops.has(at) : isFile);
-        if (written.some(isOwn)) continue;
+        if (written.some(isWritten)) continue;
         if (--left.entries < 0) throw tooMany(top);
         if (isDirectory) queue.push(path);
         if (!isFile && !isSymlink) continue;
@@ -345,8 +349,8 @@ export async function isSameProgram({ path, sha256 }: NamedFile): Promise<boolea
 /** Returns the file that the system would start for a program's name, as a list; an empty list if there is none. */
 function foundBy(program: string, { from }: Place): (readonly [name: string, path: string])[] {
   if (program.includes("/")) return [[program, program]];
-  const isKnown = Deno.permissions.querySync({ name: "env", variable: "PATH" }).state === "granted";
-  const folders = isKnown ? (Deno.env.get("PATH") ?? "").split(":") : [];
+  const mayReadPath = Deno.permissions.querySync({ name: "env", variable: "PATH" }).state === "granted";
+  const folders = mayReadPath ? (Deno.env.get("PATH") ?? "").split(":") : [];
   const path = folders.map((folder) => `${whole(folder, from)}/${program}`).find(isFileAt);
   return path === undefined ? [] : [[program, path]];
 }

@@ -100,18 +100,18 @@ async function writeCopies(copies: CodeCopies, folder: string): Promise<void> {
  */
 function placesOf(modules: readonly string[], folder: string, toRun: boolean): [string, string | null][] {
   const place = (module: string) => placeOf(module, folder);
-  const stay = (url: string): [string, string] => [url, url];
+  const unchanged = (url: string): [string, string] => [url, url];
   // Code may import the toolkit by a relative path, which begins at the copy.
   const ours = OURS.flatMap((each): [string, string][] =>
-    each.startsWith("file:") ? [stay(each), [place(each), each]] : [stay(each)]
+    each.startsWith("file:") ? [unchanged(each), [place(each), each]] : [unchanged(each)]
   );
   const files = "file:///";
-  if (!toRun) return [[files, place(files)], stay(place(files)), ...ours];
+  if (!toRun) return [[files, place(files)], unchanged(place(files)), ...ours];
   return [
     [files, null],
     ["node:module", null],
-    stay(fileUrl(`${folder}/main.ts`).href),
-    ...modules.flatMap((each): [string, string][] => [[each, place(each)], stay(place(each))]),
+    unchanged(fileUrl(`${folder}/main.ts`).href),
+    ...modules.flatMap((each): [string, string][] => [[each, place(each)], unchanged(place(each))]),
     ...ours,
   ];
 }

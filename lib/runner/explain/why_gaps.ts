@@ -58,7 +58,7 @@ export async function whyNothing(
     return rows.length === 0 ? [`${nothing}: ${whyNoSlot(calendars, recipe, date, isOver)}`] : [];
   }
   const missing = slots.filter(({ schedule, slot }) => !keys.has(runKeyOf(recipe.name, schedule, slot)));
-  const named = missing.filter(({ slot }) => slot.skipped === undefined);
+  const unlisted = missing.filter(({ slot }) => slot.skipped === undefined);
   const reasons = new Map<string, GapReasons>();
   for (const schedule of recipe.schedules) {
     reasons.set(schedule.id, await GapReasons.read(store, recipe, schedule));
@@ -68,9 +68,9 @@ export async function whyNothing(
     ...leftOut !== undefined && rows.length === 0
       ? [`${nothing}: ${whyLeftOut(calendars, recipe, leftOut, date, isOver)}`]
       : [],
-    ...gapsOf(recipe, reasons, named.filter(({ slot }) => slot.at <= now)),
-    ...nextOf(calendars, recipe, named.filter(({ slot }) => slot.at > now), rows.length === 0),
-    ...named.some(({ schedule, slot }) => slot.at > now || reasons.get(schedule.id)!.of(slot).isOpen)
+    ...gapsOf(recipe, reasons, unlisted.filter(({ slot }) => slot.at <= now)),
+    ...nextOf(calendars, recipe, unlisted.filter(({ slot }) => slot.at > now), rows.length === 0),
+    ...unlisted.some(({ schedule, slot }) => slot.at > now || reasons.get(schedule.id)!.of(slot).isOpen)
       ? await pauseText(store, recipe)
       : [],
   ];

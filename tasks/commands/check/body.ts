@@ -28,7 +28,7 @@ import { warningsOf } from "../calendar/lines.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
 import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import { issueLines, recipeFiles, type Untrusted, untrustedIn } from "../shared/recipe_files.ts";
-import { reachNotes } from "./runnable_days.ts";
+import { scheduleNotes } from "./runnable_days.ts";
 import { powerData, powerLines, showSettings } from "../trust/body.ts";
 import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/slot_lines.ts";
 import { filledAddress } from "../../../lib/recipes/schema/open_addresses.ts";
@@ -53,9 +53,9 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const standings = new Map<FileReport["path"], Untrusted | undefined>();
   for (const file of compiled.files) standings.set(file.path, await untrustedIn(trust, file));
   const settings = await foundSettings(flags, host);
-  const { report, warnings: unreached } = await withReach(calendarsOf(host), compiled, now());
+  const { report, warnings: scheduleWarnings } = await withScheduleNotes(calendarsOf(host), compiled, now());
   const warnings = [
-    ...unreached,
+    ...scheduleWarnings,
     ...calendarWarnings(calendarsOf(host), report.files, now()),
     ...report.files.flatMap(plainHttpWarnings),
     ...await storeWarnings(report.files, { flags, host }),
@@ -103,12 +103,12 @@ function verdict(files: readonly FileReport[], untrusted: number): string {
 }
 
 /** Adds mistakes and warnings about schedules whose slots cannot run. */
-async function withReach(
+async function withScheduleNotes(
   calendars: Calendars,
   { files }: CheckReport,
   now: number,
 ): Promise<{ report: CheckReport; warnings: string[] }> {
-  const notes = await Promise.all(files.map((file) => reachNotes(calendars, file, now)));
+  const notes = await Promise.all(files.map((file) => scheduleNotes(calendars, file, now)));
   const checked = files.map((file, index) => ({
     ...file,
     issues: [...file.issues, ...notes[index]!.issues], // one note for each file

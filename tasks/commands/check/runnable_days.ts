@@ -18,18 +18,18 @@ import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/reci
 import { localTime, readable } from "../shared/slot_lines.ts";
 
 /** Mistakes and warnings of one file. */
-interface ReachNotes {
+interface ScheduleNotes {
   issues: RecipeIssue[];
   warnings: string[];
 }
 
 /** Finds schedules that can never run (mistakes) and days on which they cannot run (warnings). */
-export async function reachNotes(
+export async function scheduleNotes(
   calendars: Calendars,
   { path, recipe }: FileReport,
   now: number,
-): Promise<ReachNotes> {
-  const notes: ReachNotes = { issues: [], warnings: [] };
+): Promise<ScheduleNotes> {
+  const notes: ScheduleNotes = { issues: [], warnings: [] };
   if (recipe === undefined) return notes;
   let places: Promise<Places> | undefined;
   const placesOf = () => places ??= readPlaces(path); // once: every schedule may have a mistake
