@@ -99,9 +99,9 @@ export function trustedText(
 export function distrustOf(path: string, facts: Facts, uid: number | undefined): string | undefined {
   const { mode } = facts;
   if (mode === null) return undefined;
-  const stranger = strangerOf(facts, uid);
-  if (stranger !== undefined) {
-    return `it belongs to user ${stranger}, and this program runs as user ${uid}; if you know what is in it, run: ` +
+  const foreignOwner = foreignOwnerOf(facts, uid);
+  if (foreignOwner !== undefined) {
+    return `it belongs to user ${foreignOwner}, and this program runs as user ${uid}; if you know what is in it, run: ` +
       `chown ${uid} ${shellHint(path)}`;
   }
   if ((mode & (GROUP_WRITES | OTHERS_WRITE)) === 0) return undefined;
@@ -248,9 +248,9 @@ function distrustOfFolder(
 ): string | undefined {
   const { mode, gid } = facts;
   if (mode === null) return undefined;
-  const stranger = strangerOf(facts, uid);
-  if (stranger !== undefined) {
-    return `its folder "${path}" belongs to user ${stranger}, and this program runs as user ${uid}; move the file to a ` +
+  const foreignOwner = foreignOwnerOf(facts, uid);
+  if (foreignOwner !== undefined) {
+    return `its folder "${path}" belongs to user ${foreignOwner}, and this program runs as user ${uid}; move the file to a ` +
       "folder of your own";
   }
   // In a sticky folder, such as /tmp, only a file's owner can remove the file. Many systems create a group for each
@@ -269,7 +269,7 @@ function distrustOfFolder(
 }
 
 /** Returns the owner's id if the owner is neither this user nor root. */
-function strangerOf({ uid: owner }: Facts, uid: number | undefined): number | undefined {
+function foreignOwnerOf({ uid: owner }: Facts, uid: number | undefined): number | undefined {
   return owner === null || uid === undefined || owner === uid || owner === ROOT ? undefined : owner;
 }
 

@@ -10,7 +10,7 @@
  */
 const REMEMBERED = 100_000;
 /** A page with fewer distinct rows may equal another page by chance, for example if every row is the same fee. */
-const TELLING_ROWS = 10;
+const MIN_DISTINCT_ROWS = 10;
 
 /** Maximum number of consecutive rows that look like rows already read: for rows with an order number, and without. */
 const [ALIKE_WITH_ID, ALIKE] = [100, 10_000];
@@ -61,9 +61,9 @@ export class SeenRows {
     for (const key of keys) this.#recent.add(key);
     if (this.#recent.size > REMEMBERED) [this.#older, this.#recent] = [this.#recent, new Set()];
     const different = new Set(keys).size;
-    const isTelling = different >= TELLING_ROWS ||
+    const isDistinctive = different >= MIN_DISTINCT_ROWS ||
       (this.#hasIds && different > 1 && different === keys.length);
-    if (!isTelling) return false;
+    if (!isDistinctive) return false;
     const page = hash(keys.join());
     if (this.#pages.has(page)) return true;
     this.#pages.add(page);

@@ -110,14 +110,14 @@ export class Desk {
    */
   async *#watch(client: Client, options?: WatchOptions): AsyncIterableIterator<TransportEvent> {
     let reconciling: Promise<void> | undefined;
-    let isTold = false;
+    let hasNewPush = false;
     let failure: { error: unknown } | undefined;
     const throwFailure = () => {
       if (failure !== undefined) throw failure.error;
     };
-    const reconcileWhileTold = async (): Promise<void> => {
-      while (isTold && failure === undefined) {
-        isTold = false;
+    const reconcileWhilePushed = async (): Promise<void> => {
+      while (hasNewPush && failure === undefined) {
+        hasNewPush = false;
         try {
           await this.#reconcileAgain({ isPush: true }, options?.signal);
         } catch (error) {
@@ -129,8 +129,8 @@ export class Desk {
     };
     for await (const event of client.watch(options)) {
       if (event.type === "order" || event.type === "gap") {
-        isTold = true;
-        reconciling ??= reconcileWhileTold();
+        hasNewPush = true;
+        reconciling ??= reconcileWhilePushed();
       }
       throwFailure();
       yield event;

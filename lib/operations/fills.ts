@@ -94,7 +94,7 @@ const unnumbered: Readonly<Record<string, FeeItem>> = { hk: "disputeCouncilLevy"
  * the total is wrong. No fee is added then, so that the wrong total is noticed.
  */
 const MOST_OF_AMOUNT = "0.0001";
-const MOST_BESIDE = "0.05";
+const MOST_EXTRA = "0.05";
 
 /** The members of a fill from which the fee is computed; amounts in the listing's currency. */
 interface FillWithFees {
@@ -124,7 +124,7 @@ function restOf({ fees: { total, ...items } = {}, fillAmount }: FillWithFees): D
   if (total === undefined || fillAmount === undefined) return undefined;
   if (![total, fillAmount, ...listed].every(isDecimal)) return undefined;
   const rest = subtract(total, sumOf(listed));
-  const most = add(multiply(fillAmount.replace(/^-/, ""), MOST_OF_AMOUNT), MOST_BESIDE);
+  const most = add(multiply(fillAmount.replace(/^-/, ""), MOST_OF_AMOUNT), MOST_EXTRA);
   if (rest.startsWith("-") || compare(rest, most) > 0) return undefined;
   const [whole = "0", decimals = ""] = rest.split(".");
   const places = total.split(".")[1]?.length ?? 0;

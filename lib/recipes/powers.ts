@@ -246,7 +246,7 @@ function* wantedBy(
 }
 
 /** Returns whether a host of a permission, with or without a port, means this machine, or may be any host. */
-function reachesHere(name: string): boolean {
+function mayReachThisMachine(name: string): boolean {
   const host = URL.parse(`http://${name.replace(/:\*$/, "")}`)?.hostname;
   return host === undefined || host.includes("*") || isWithoutProxy(host) || name.includes("/");
 }
@@ -267,7 +267,7 @@ function* permitted(permissions: StepPermissions, by: string): Generator<Power> 
       // Deno checks the path of a SQLite database, but not the file that the database's rollback journal names.
       const deletes = permission === "write" &&
         permissions.read?.some((read) => isInside(read, name) || isInside(name, read)) && { deletes: true };
-      const trades = permission === "net" && reachesHere(name) && { trades: true };
+      const trades = permission === "net" && mayReachThisMachine(name) && { trades: true };
       yield { kind, name, by, needsTrust: true, ...deletes, ...trades };
     }
   }

@@ -8,7 +8,7 @@ import { realPathOf } from "./mark.ts";
 import { StoreError } from "./store_error.ts";
 
 /** Endings of the files that SQLite keeps beside a database. */
-export const BESIDE_DATABASE = ["-wal", "-shm", "-journal"] as const;
+export const DATABASE_SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
 
 /** The last eight bytes of a journal that names a super-journal. */
 const SUPER_JOURNAL = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
@@ -21,7 +21,7 @@ const SUPER_JOURNAL = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
  */
 export function distrustBeside(path: string): string | undefined {
   const real = realPathOf(path);
-  for (const ending of BESIDE_DATABASE) {
+  for (const ending of DATABASE_SIDE_FILES) {
     const file = `${real}${ending}`;
     const why = whyNotPlain(file);
     if (why !== undefined) return `"${file}" beside it: ${why}; remove that file if you did not create it`;

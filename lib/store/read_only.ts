@@ -9,7 +9,7 @@ import { checkBeside } from "./distrust.ts";
 import { migrations } from "./migrations.ts";
 
 /** Endings of the files that SQLite and this program keep next to a store. */
-export const BESIDE_STORE = ["-wal", "-shm", "-journal", ".mark"] as const;
+export const STORE_SIDE_FILES = ["-wal", "-shm", "-journal", ".mark"] as const;
 
 /** How long to wait for another process that has locked the file. */
 const WAIT_MS = 5_000;

@@ -24,9 +24,9 @@ import { StoreError } from "./store_error.ts";
 /** How long SQLite itself waits for another process's transaction. This process is blocked during that time. */
 const TURN_MS = 100;
 /** Maximum number of pages of 4 kB that are returned to the file system at a time. */
-const GIVEN_BACK = 2_000;
+const MOST_FREED_PAGES = 2_000;
 /** A wait longer than this is reported. */
-const TOLD_MS = 1_000;
+const REPORTED_WAIT_MS = 1_000;
 
 /** Options of a file store. */
 export interface SqliteOptions {
@@ -197,7 +197,7 @@ export class SqliteStore extends Store {
     const pages = await this.get<{ page_count: number }>("pragma page_count");
     const free = await this.get<{ freelist_count: number }>("pragma freelist_count");
     if (pages === undefined || free === undefined || free.freelist_count <= pages.page_count / 4) return;
-    await this.all(`pragma incremental_vacuum(${GIVEN_BACK})`); // `all`: each row that is read frees one page
+    await this.all(`pragma incremental_vacuum(${MOST_FREED_PAGES})`); // `all`: each row that is read frees one page
   }
 
   /** Writes a copy, as of one moment, to a new file. */
@@ -266,7 +266,7 @@ export class SqliteStore extends Store {
   async #retry<T>(work: () => T, cause: unknown): Promise<T> {
     // If the whole wait is shorter than one try of SQLite, SQLite itself does all of the waiting.
     const turnMs = Math.min(TURN_MS, this.waitMs);
-    for (let waitedMs = turnMs, isTold = false;; waitedMs += turnMs) {
+    for (let waitedMs = turnMs, isReported = false;; waitedMs += turnMs) {
       if (waitedMs >= this.waitMs) {
         throw new StoreError(
           `Cannot use the store "${this.name}": another process has kept it locked for ${
@@ -275,8 +275,8 @@ export class SqliteStore extends Store {
           { code: "busy", cause },
         );
       }
-      if (waitedMs >= TOLD_MS && !isTold) this.#onBusy(this.waitMs);
-      isTold = waitedMs >= TOLD_MS;
+      if (waitedMs >= REPORTED_WAIT_MS && !isReported) this.#onBusy(this.waitMs);
+      isReported = waitedMs >= REPORTED_WAIT_MS;
       // Other work of this process can run between two tries.
       await new Promise<void>((resolve) => setTimeout(resolve));
       try {

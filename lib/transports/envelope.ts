@@ -188,11 +188,11 @@ export function httpRefusal(context: CallContext, status: number, text: string):
 const openStatuses: readonly number[] = [408, 425, 429, 499];
 
 function refusedBy({ err, data }: { err?: unknown; data?: unknown }): Refused {
-  return { text: typeof err === "string" ? err : "", hasResult: holdsSomething(data) };
+  return { text: typeof err === "string" ? err : "", hasResult: hasAnyValue(data) };
 }
 
 /** Returns whether an answer contains any value, at any depth. Rejections contain none. */
-function holdsSomething(value: unknown): boolean {
+function hasAnyValue(value: unknown): boolean {
   const left = [value];
   while (left.length > 0) {
     const next = left.pop();

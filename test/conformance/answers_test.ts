@@ -135,7 +135,12 @@ for (const writer of ways) {
       for (let index = 0; index < casesOf(made).length; index++) {
         const each = casesOf(made)[index]!;
         const isLogout = each.ours[0] === "account.logout";
-        if (isLogout) await t.step("what the cases leave out", () => rest(comparison, house, clients));
+        if (isLogout) {
+          await t.step(
+            "operations of only one transport, and a special case, return the expected answers",
+            () => checkOtherOperations(comparison, house, clients),
+          );
+        }
         await t.step(`${each.ours[0]} (${each.path})`, async () => {
           const answer = await comparison.run(each);
           if (each.makes !== undefined) {
@@ -164,7 +169,11 @@ for (const writer of ways) {
 }
 
 /** Operations of only one transport, and a special case, with their expected answers. */
-async function rest(comparison: Comparison, { simulator }: House, clients: Clients): Promise<void> {
+async function checkOtherOperations(
+  comparison: Comparison,
+  { simulator }: House,
+  clients: Clients,
+): Promise<void> {
   const each = (name: string, params: Record<string, unknown> = {}) => comparison.each(name, params);
   assertEquals(await each("account.keepLogin"), { direct: { success: true } });
   const short = await each("account.shortSale", { market: "hk", symbol: "00700.HK" });

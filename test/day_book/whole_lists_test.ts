@@ -211,7 +211,7 @@ Deno.test("exportDayBook() assigns lines without a date to the day on which thei
   assertEquals([before.days[0]?.rows.fund_journal, before.days[0]?.status], [1, "provisional"]);
 });
 
-Deno.test("exportDayBook() of an evening: before clearing, after it, and again, with two identical lines", async () => {
+Deno.test("exportDayBook() exports an evening before and after clearing, and again, and keeps two identical lines", async () => {
   const [first, second] = [trade("us", "1"), trade("us", "2")];
   const running = [first, second].map(({ fill: { fareVo: _, ...fresh } }) => fresh);
   const interest = { businessBalance: "0.42", type: "122" };

@@ -17,7 +17,7 @@ import type {
   RecipeConnection,
   SessionSpan,
 } from "../compiled.ts";
-import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
+import { compileStep, secretProblem, type StepCompileContext, type StepResult } from "./compile_step.ts";
 import { fileUrl, MOST_BYTES } from "../files/recipe_files.ts";
 import type { CodeFiles } from "../own_steps/code_files.ts";
 import { sha256 } from "../../sha256.ts";
@@ -136,7 +136,7 @@ async function compileValue(
   const folder = folderOf(fileName);
   const list = Array.isArray(source.steps) ? source.steps : [];
   const connect = isFine("connect") ? connectionOf(source.connect) : undefined;
-  const around: Omit<StepSurroundings, "earlier" | "outputs"> = {
+  const around: Omit<StepCompileContext, "earlier" | "outputs"> = {
     all: list.flatMap((each) => typeof each?.id === "string" ? [each.id] : []),
     params: {
       ...Object.fromEntries(Object.keys(source.params ?? {}).map((name) => [name, undefined])),
@@ -314,7 +314,7 @@ type Notice = CompiledNotice & { secretNames: ReadonlySet<string> };
 
 async function compileNotices(
   { notify = [] }: RecipeSource,
-  around: StepSurroundings,
+  around: StepCompileContext,
   late: Found[],
 ): Promise<Notice[]> {
   const notices: Notice[] = [];
@@ -350,7 +350,7 @@ async function channelsOf(
     with?: Readonly<Record<string, unknown>>;
     step: NonNullable<StepResult["step"]>;
   },
-  around: StepSurroundings,
+  around: StepCompileContext,
   isFallback: boolean,
 ): Promise<NoticeChannel[]> {
   const { notifyWays } = await loadNotify(); // loaded only for recipes with notices

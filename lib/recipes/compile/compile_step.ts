@@ -19,7 +19,7 @@ import { isHole, readTemplate, secretOf, type Template } from "../expressions/te
 import {
   ANY,
   describe,
-  describeWhole,
+  describeInDetail,
   FLAG,
   mayBe,
   mayTake,
@@ -34,7 +34,7 @@ import { lazily } from "../../lazy.ts";
 const loadExpressions = lazily(() => import("../expressions/expressions.ts"));
 
 /** Context of a step in its recipe. */
-export interface StepSurroundings {
+export interface StepCompileContext {
   /** Ids of the steps before it. */
   earlier: readonly string[];
   /** Ids of all steps. */
@@ -75,7 +75,7 @@ export interface StepResult {
 const mayDiffer = (value: unknown) => typeof value === "string" && /\$\{(\{|secret:)/.test(value);
 
 /** Compiles a step. Paths of mistakes start at the step. */
-export async function compileStep(source: StepSource, around: StepSurroundings): Promise<StepResult> {
+export async function compileStep(source: StepSource, around: StepCompileContext): Promise<StepResult> {
   const { id, uses, with: given = {} } = source;
   const { template, found } = await readTemplate(given, ["with"]);
   const condition = await compileCondition(source.if, found);
@@ -199,7 +199,7 @@ type Holes = ReadonlyMap<string, Type>;
 /** Infers the type of each expression; an expression that can never have a valid value is a mistake. */
 function typesOf(
   { expressions }: Template,
-  around: StepSurroundings,
+  around: StepCompileContext,
   found: Found[],
 ): Map<string, Type> {
   const types = new Map<string, Type>();
@@ -213,7 +213,7 @@ function typesOf(
 function typeOfExpression(
   expression: Expression,
   path: Found["path"],
-  { around, found }: { around: StepSurroundings; found: Found[] },
+  { around, found }: { around: StepCompileContext; found: Found[] },
 ): Type {
   const { outputs, sessions, isNotice } = around;
   const params = Object.fromEntries(
@@ -227,7 +227,7 @@ function typeOfExpression(
   return type;
 }
 
-function checkCondition(condition: Expression, around: StepSurroundings, found: Found[]): void {
+function checkCondition(condition: Expression, around: StepCompileContext, found: Found[]): void {
   const before = found.length;
   const type = typeOfExpression(condition, ["if"], { around, found });
   if (found.length === before && !mayBe(type, FLAG)) {
@@ -236,7 +236,7 @@ function checkCondition(condition: Expression, around: StepSurroundings, found: 
 }
 
 /** Returns the values of the parameters that are known before the run. */
-function valuesOf(params: StepSurroundings["params"]): Record<string, unknown> {
+function valuesOf(params: StepCompileContext["params"]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(params).map(([name, each]) => [name, each?.value]));
 }
 
@@ -249,7 +249,7 @@ function checkHoles(types: Holes, params: Type, early: unknown): Found[] {
 }
 
 function misfit(wanted: Type, given: Type): string {
-  const [least, most] = [describe, describeWhole].map((show) => [show(wanted), show(given)] as const);
+  const [least, most] = [describe, describeInDetail].map((show) => [show(wanted), show(given)] as const);
   const [take, has] = least![0] === least![1] ? most! : least!;
   return `${take}, and the expression is ${has}`;
 }
@@ -305,7 +305,7 @@ function withoutSecrets(
 /** Checks and returns the recipe that a `run` step names. Rejects a recipe that writes, because it needs its own slot. */
 async function otherRecipe(
   { uses }: StepSource,
-  { around, early, types }: { around: StepSurroundings; early: Record<string, unknown>; types: Holes },
+  { around, early, types }: { around: StepCompileContext; early: Record<string, unknown>; types: Holes },
   found: Found[],
 ): Promise<KnownRecipe | undefined> {
   const { findRecipe } = around;
@@ -401,7 +401,7 @@ function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
   );
 }
 
-function needsOf({ id, needs = [] }: StepSource, around: StepSurroundings, found: Found[]): Set<string> {
+function needsOf({ id, needs = [] }: StepSource, around: StepCompileContext, found: Found[]): Set<string> {
   const named = typeof needs === "string" ? [needs] : needs;
   for (const [index, need] of named.entries()) {
     const path = typeof needs === "string" ? ["needs"] : ["needs", index];
@@ -411,7 +411,7 @@ function needsOf({ id, needs = [] }: StepSource, around: StepSurroundings, found
   return new Set(named);
 }
 
-function stepProblem(name: string, { earlier, all }: StepSurroundings, id?: string): string | undefined {
+function stepProblem(name: string, { earlier, all }: StepCompileContext, id?: string): string | undefined {
   if (earlier.includes(name)) return undefined;
   if (name === id) return `step "${name}" cannot depend on itself`;
   if (all.includes(name)) return `step "${name}" comes later: move it before this one`;
@@ -421,7 +421,7 @@ function stepProblem(name: string, { earlier, all }: StepSurroundings, id?: stri
 interface NameCheck {
   id: string;
   path: Found["path"];
-  around: StepSurroundings;
+  around: StepCompileContext;
   /** Is filled with the steps whose outputs the expression reads, because these steps must run first. */
   needs: Set<string>;
   found: Found[];

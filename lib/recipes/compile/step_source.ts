@@ -74,7 +74,7 @@ interface StepMaker {
 }
 
 /** Where step files are searched. */
-interface FileSurroundings {
+interface StepFileContext {
   /** The recipe's folder. */
   folder: URL | undefined;
   /** Aborting it stops loading step files. */
@@ -90,7 +90,7 @@ interface FileSurroundings {
  *
  * @param around Where custom steps are; absent for a recipe without a file.
  */
-export async function findMaker(uses: string, around: FileSurroundings): Promise<StepMaker | Found> {
+export async function findMaker(uses: string, around: StepFileContext): Promise<StepMaker | Found> {
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
   const kind = await findStepKind(uses);
   if (kind !== undefined) return kindMaker(kind);
@@ -247,7 +247,7 @@ function eitherSpelling(type: ValueType<unknown>): Type {
 
 async function ownMaker(
   uses: string,
-  { folder, signal, codeOf, withoutCode }: FileSurroundings,
+  { folder, signal, codeOf, withoutCode }: StepFileContext,
 ): Promise<StepMaker | Found> {
   if (!/^\.\/(?!\/|.*(\.\.\/|\/\/|[\\?#]|%2[ef])).+\.ts$/i.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');

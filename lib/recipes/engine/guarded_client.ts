@@ -48,7 +48,7 @@ export function mayHaveHappened(error: unknown): boolean {
 }
 
 /** Error code of a step whose process ended without a result. */
-export const ENDED_UNTOLD = "own-step-ended";
+export const ENDED_WITHOUT_RESULT = "own-step-ended";
 
 /** Properties of a write that the guard checks. */
 type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "order">;

@@ -28,7 +28,7 @@ import type {
   StepScope,
 } from "../compiled.ts";
 import { PastSlotError } from "./call_operation.ts";
-import { ENDED_UNTOLD, mayHaveHappened, type WriteGuard } from "./guarded_client.ts";
+import { ENDED_WITHOUT_RESULT, mayHaveHappened, type WriteGuard } from "./guarded_client.ts";
 import {
   BrokerError,
   DisplacedError,
@@ -317,5 +317,5 @@ export function isWorthRetrying(error: unknown): boolean {
 export function mayHaveWritten(error: unknown, guard: WriteGuard): boolean {
   if (guard.isOpen || mayHaveHappened(error) || error instanceof StepTimeoutError) return true;
   const hasSent = guard.sent.some(({ outcome }) => outcome !== "refused");
-  return hasSent && error instanceof BrokerError && error.code === ENDED_UNTOLD;
+  return hasSent && error instanceof BrokerError && error.code === ENDED_WITHOUT_RESULT;
 }

@@ -308,7 +308,7 @@ export function describe(type: Type): string {
 }
 
 /** Describes a type in words, with details of its text, items and members. */
-export function describeWhole(type: Type): string {
+export function describeInDetail(type: Type): string {
   switch (type.kind) {
     case "text": {
       const { names = [] } = type;
@@ -324,7 +324,7 @@ export function describeWhole(type: Type): string {
         : describe(type);
     }
     case "list":
-      return type.of.kind === "any" ? "a list" : `a list, each item ${describeWhole(type.of)}`;
+      return type.of.kind === "any" ? "a list" : `a list, each item ${describeInDetail(type.of)}`;
     case "record": {
       const names = Object.keys(type.members);
       return `a map of members${
@@ -332,7 +332,7 @@ export function describeWhole(type: Type): string {
       }`;
     }
     case "union":
-      return [...new Set(type.of.map(describeWhole))].join(", or ");
+      return [...new Set(type.of.map(describeInDetail))].join(", or ");
     default:
       return describe(type);
   }

@@ -12,7 +12,7 @@ import type { Bar } from "../../operations/quotes.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { BrokerError } from "../../errors.ts";
 import { shownJson } from "../../shown_text.ts";
-import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
+import { readIfThere, writeAtomically, type WrittenFile } from "./files.ts";
 
 /** Bars to archive, and the folder for them. */
 interface ArchiveOptions {
@@ -91,7 +91,7 @@ async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars):
     if (changed === 0 && text !== "") continue;
     result.added += changed;
     const lines = [...known].sort(([a], [b]) => a < b ? -1 : 1).map(([, line]) => `${line}\n`);
-    const file = await writeWhole(path, before + lines.join(""));
+    const file = await writeAtomically(path, before + lines.join(""));
     result.files = [...result.files.filter((each) => each.path !== path), file];
   }
 }

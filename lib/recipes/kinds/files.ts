@@ -34,7 +34,7 @@ export interface WrittenFile {
 }
 
 /** Replaces or creates a file, and creates its folder. After a crash, the file has either its old or its new content. */
-export async function writeWhole(
+export async function writeAtomically(
   path: string,
   content: string | Uint8Array<ArrayBuffer>,
 ): Promise<WrittenFile> {
@@ -46,7 +46,7 @@ export async function writeWhole(
 }
 
 /**
- * Writes a file whose name the recipe chose, like {@linkcode writeWhole}. An existing file is replaced only below
+ * Writes a file whose name the recipe chose, like {@linkcode writeAtomically}. An existing file is replaced only below
  * `out/`, in a folder that `--out` names, or if a step wrote it and nobody has changed it since. For the working
  * folder, a hidden file beside the file records what a step has written; recipes cannot write hidden files.
  *
@@ -62,7 +62,7 @@ export async function writeNamed(
   // A link below `out/` may lead to a different folder of the working folder.
   const folder = realPlace(resolved(path.replace(/[^/]*$/, "")));
   const isBelowOut = folder !== undefined && isInside(`${realPlace(resolved(top))}/out`, folder);
-  if (!isWorkingFolder || isBelowOut) return await writeWhole(path, content);
+  if (!isWorkingFolder || isBelowOut) return await writeAtomically(path, content);
   const record = path.replace(/[^/]*$/, ".$&.hsgate");
   const old = exists(path) ? await recordedHash(path, record) : "";
   if (old === undefined) {
@@ -71,8 +71,8 @@ export async function writeNamed(
     );
   }
   // Record both hashes, because after a crash the file may have its old or its new content.
-  await writeWhole(record, `${old}\n${await sha256(content)}\n`);
-  return await writeWhole(path, content);
+  await writeAtomically(record, `${old}\n${await sha256(content)}\n`);
+  return await writeAtomically(path, content);
 }
 
 /** Returns the hash of a file if its record contains that hash; otherwise `undefined`. */

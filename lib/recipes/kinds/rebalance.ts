@@ -40,7 +40,7 @@ import { durationOf } from "../compile/written_times.ts";
 import { Halt } from "../engine/step_context.ts";
 import { someTime } from "../schema/recipe_schema.ts";
 import { folder, writesInto } from "./fields.ts";
-import { pathIn, writeWhole } from "./files.ts";
+import { pathIn, writeAtomically } from "./files.ts";
 import { stepKind } from "./kind.ts";
 import { pause } from "./times.ts";
 
@@ -419,7 +419,7 @@ async function writeFiles(
   const files: string[] = [];
   for (const [ending, content] of Object.entries(contents)) {
     const path = pathIn(context, given.out, day, `${shortHash(plan.hash)}.${ending}`);
-    const file = await writeWhole(path, content);
+    const file = await writeAtomically(path, content);
     await context.artifact({
       dataset: `rebalance/${shortHash(plan.hash)}.${ending}`,
       businessDay: day,

@@ -10,7 +10,7 @@ import type { AsOfNow, StepContext } from "../compiled.ts";
 import { exchangesOf, refusePast } from "../engine/call_operation.ts";
 import { archiveBars } from "./bar_archive.ts";
 import { day, exactCsv, folder, markets, security, securityFrom, writesInto } from "./fields.ts";
-import { csvText, jsonLines, pathIn, writeWhole, type WrittenFile } from "./files.ts";
+import { csvText, jsonLines, pathIn, writeAtomically, type WrittenFile } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
 const securities = z.array(security).min(1).max(200);
@@ -109,7 +109,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
       context.progress({ text: part });
       const rows = await read();
       const text = given.format === "csv" ? csvText(rows, { exact: given.exactCsv }) : jsonLines(rows);
-      const file = await writeWhole(
+      const file = await writeAtomically(
         pathIn(context, given.out, date, `${stampOf(context)}_${part}.${given.format}`),
         text,
       );

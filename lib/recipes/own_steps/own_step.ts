@@ -6,7 +6,7 @@
 import { findOperation } from "../../operations/mod.ts";
 import { orAborted } from "../../time.ts";
 import { callOperation } from "../engine/call_operation.ts";
-import { ENDED_UNTOLD, mayHaveHappened } from "../engine/guarded_client.ts";
+import { ENDED_WITHOUT_RESULT, mayHaveHappened } from "../engine/guarded_client.ts";
 import type { StepContext, StepPermissions } from "../compiled.ts";
 import {
   changedText,
@@ -226,7 +226,7 @@ export async function runOwnStep(
     throw refuseCode(file, await child.reason());
   } catch (error) {
     if (hasFailed || !(error instanceof OwnStepError)) throw error;
-    throw new OwnStepError(error.message, { code: ENDED_UNTOLD, cause: error });
+    throw new OwnStepError(error.message, { code: ENDED_WITHOUT_RESULT, cause: error });
   }
 }
 

@@ -263,7 +263,7 @@ async function whySkipped(store: Store, row: RunRow, { notes, zone }: About): Pr
 
 /** Returns why no process has begun a due run, and which command to run. Most often no scheduler is running. */
 async function whyNobody(store: Store, row: RunRow, about: About): Promise<string[]> {
-  const left = whoLeft(about);
+  const left = lastProcessNote(about);
   if (isStarterOnly(row)) {
     if (row.holder !== null) return ["the process that started it is waiting to begin it"];
     const again = row.class === "write"
@@ -279,7 +279,7 @@ async function whyNobody(store: Store, row: RunRow, about: About): Promise<strin
 }
 
 /** Returns why the last process that had the run no longer has it. */
-function whoLeft({ notes, zone }: About): string[] {
+function lastProcessNote({ notes, zone }: About): string[] {
   const last = notes.findLast(({ kind }) => ["recovered", "released", "claimed"].includes(kind));
   if (last?.kind === "recovered") {
     return [`the process that ran it died (found at ${showTime(last.at, zone)})`];

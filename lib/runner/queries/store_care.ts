@@ -8,7 +8,7 @@ import { openSqlite, SqliteStore } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 import { StoreError } from "../../store/store_error.ts";
 import { backupWords, whyNoAccess } from "../../store/file_access.ts";
-import { BESIDE_DATABASE } from "../../store/distrust.ts";
+import { DATABASE_SIDE_FILES } from "../../store/distrust.ts";
 import { openReadOnly } from "../../store/read_only.ts";
 import { damageOf, isBusy } from "../../store/store_error.ts";
 import { type Mark, readMark, sizeOf, whyCutOff, whyOlder, whyUnmarked } from "../../store/mark.ts";
@@ -134,7 +134,7 @@ export async function backupStore(store: Store, path: string): Promise<void> {
   }
   const unfinished = `${path}.part`;
   try {
-    for (const each of ["", ...BESIDE_DATABASE].map((ending) => `${unfinished}${ending}`)) {
+    for (const each of ["", ...DATABASE_SIDE_FILES].map((ending) => `${unfinished}${ending}`)) {
       if (exists(each)) Deno.removeSync(each);
     }
     if (store instanceof SqliteStore) await store.copyTo(unfinished);

@@ -10,7 +10,7 @@ import { exists } from "../../private_files.ts";
 import { damageOf } from "../../store/store_error.ts";
 import { markPath, sizeOf } from "../../store/mark.ts";
 import { distrustBeside } from "../../store/distrust.ts";
-import { BESIDE_STORE, storeIdIn } from "../../store/read_only.ts";
+import { STORE_SIDE_FILES, storeIdIn } from "../../store/read_only.ts";
 import { TrustError, type TrustFile } from "./trust_file.ts";
 import { isLinkOut, placeOf } from "./trusted_files.ts";
 
@@ -19,7 +19,7 @@ import { isLinkOut, placeOf } from "./trusted_files.ts";
  * Opens only the rollback journal, if there is one.
  */
 export async function distrustOfStore(path: string): Promise<string | undefined> {
-  return await distrustOfDatabase(markPath(path).slice(0, -".mark".length), BESIDE_STORE) ??
+  return await distrustOfDatabase(markPath(path).slice(0, -".mark".length), STORE_SIDE_FILES) ??
     distrustBeside(path);
 }
 

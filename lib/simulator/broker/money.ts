@@ -12,9 +12,9 @@ const PRICE_PLACES = 8;
 /** One hundredth of a currency unit, in the units of price times quantity. */
 const PRICE_UNITS_PER_CENT = 1_000_000n;
 
-const toWhole = (value: Decimal, places: number) => BigInt(round(value, places, "half-up").replace(".", ""));
+const toUnits = (value: Decimal, places: number) => BigInt(round(value, places, "half-up").replace(".", ""));
 
-function writeWhole(value: bigint, places: number, least: number): Decimal {
+function writeUnits(value: bigint, places: number, least: number): Decimal {
   const digits = (value < 0n ? -value : value).toString().padStart(places + 1, "0");
   let fraction = digits.slice(-places);
   while (fraction.length > least && fraction.endsWith("0")) fraction = fraction.slice(0, -1);
@@ -24,22 +24,22 @@ function writeWhole(value: bigint, places: number, least: number): Decimal {
 
 /** Parses an amount as cents; fractions of a cent are rounded. */
 export function readCents(value: Decimal): bigint {
-  return toWhole(value, 2);
+  return toUnits(value, 2);
 }
 
 /** Returns cents as text with two decimals. */
 export function writeCents(cents: bigint): Decimal {
-  return writeWhole(cents, 2, 2);
+  return writeUnits(cents, 2, 2);
 }
 
 /** Parses a price as whole hundred-millionths. */
 export function readPrice(value: Decimal): bigint {
-  return toWhole(value, PRICE_PLACES);
+  return toUnits(value, PRICE_PLACES);
 }
 
 /** Returns a price as text with at least `least` decimals. */
 export function writePrice(price: bigint, least = 2): Decimal {
-  return writeWhole(price, PRICE_PLACES, least);
+  return writeUnits(price, PRICE_PLACES, least);
 }
 
 /** Divides by a positive number, rounding halves away from zero. */

@@ -25,7 +25,7 @@ const CLOCK = Date.parse("2025-08-16T12:00:00+08:00");
 const RECIPE = "recipes/end_of_day.yaml";
 
 /** A simulator and its client. */
-interface World extends AsyncDisposable {
+interface DemoBroker extends AsyncDisposable {
   client: Client;
   /** Address for display. */
   place: string;
@@ -38,12 +38,12 @@ interface World extends AsyncDisposable {
 export async function run({ flags, host }: DemoInput): Promise<number> {
   const out = flags.out ?? "out/demo";
   refuseLinkedOut(out); // the folder may contain a link of that name
-  const open = worldOf(flags.transport ?? "gateway");
+  const open = openerOf(flags.transport ?? "gateway");
   const begun = performance.now();
   const recipe = await demoRecipe();
-  await using world = await open();
-  const { client, now } = world;
-  if (!flags.json) host.out(`Simulated ${world.place}; nothing reaches a broker.`);
+  await using demo = await open();
+  const { client, now } = demo;
+  if (!flags.json) host.out(`Simulated ${demo.place}; nothing reaches a broker.`);
   const result = await runRecipe(recipe, { client, now, signal: host.signal, out });
   // The recipe has only this step.
   const output = result.steps[0]!.output as DayBookResult;
@@ -54,18 +54,18 @@ export async function run({ flags, host }: DemoInput): Promise<number> {
   host.out("");
   for (const line of await demoTable(output, host)) host.out(line);
   host.out("");
-  for (const line of await demoPlan(world, host)) host.out(line);
+  for (const line of await demoPlan(demo, host)) host.out(line);
   host.out("");
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-  host.out(`${output.rows} rows over ${world.calls()} calls in ${seconds} s; the simulator has stopped.`);
+  host.out(`${output.rows} rows over ${demo.calls()} calls in ${seconds} s; the simulator has stopped.`);
   host.out(`Files: ${output.out}/`);
   host.out(`       <day>/fills.csv, orders.csv, fund_journal.csv, …, and the same as .jsonl`);
   return result.ok ? 0 : 7;
 }
 
-function worldOf(transport: string): () => Promise<World> {
-  if (transport === "gateway") return gatewayWorld;
-  if (transport === "direct") return directWorld;
+function openerOf(transport: string): () => Promise<DemoBroker> {
+  if (transport === "gateway") return openGatewayDemo;
+  if (transport === "direct") return openDirectDemo;
   throw new UsageError(`Cannot run the demo over "${transport}": there are "gateway" and "direct"`);
 }
 
@@ -80,7 +80,7 @@ async function demoRecipe(): Promise<CompiledRecipe> {
 
 const simulated = () => ({ seed: 1, fillsPerDay: 40, clock: new ShiftedClock(CLOCK), pushIntervalMs: 0 });
 
-async function gatewayWorld(): Promise<World> {
+async function openGatewayDemo(): Promise<DemoBroker> {
   const { startGateway } = await import("../../../lib/simulator/gateway/mod.ts");
   const gateway = await startGateway(simulated());
   const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = gateway.info;
@@ -89,10 +89,10 @@ async function gatewayWorld(): Promise<World> {
     tradePassword,
     tradePasswordKey,
   });
-  return worldWith(client, gateway, `gateway at ${gatewayUrl}`);
+  return demoBroker(client, gateway, `gateway at ${gatewayUrl}`);
 }
 
-async function directWorld(): Promise<World> {
+async function openDirectDemo(): Promise<DemoBroker> {
   const { startPlatform } = await import("../../../lib/simulator/platform/mod.ts");
   const platform = await startPlatform(simulated());
   const { info } = platform;
@@ -110,7 +110,7 @@ async function directWorld(): Promise<World> {
     },
     tradePassword: info.tradePassword,
   });
-  return worldWith(client, platform, `platform at ${info.authUrl}, trade socket at ${info.tradeServer}`);
+  return demoBroker(client, platform, `platform at ${info.authUrl}, trade socket at ${info.tradeServer}`);
 }
 
 interface Simulated extends AsyncDisposable {
@@ -118,7 +118,7 @@ interface Simulated extends AsyncDisposable {
   state(): { callsTaken: number };
 }
 
-function worldWith(client: Client, simulator: Simulated, place: string): World {
+function demoBroker(client: Client, simulator: Simulated, place: string): DemoBroker {
   return {
     client,
     place,
@@ -138,7 +138,7 @@ cashBuffer: { USD: 20000 }
 `;
 
 /** Returns the lines of a plan that brings a portfolio of the account back to its targets. */
-async function demoPlan({ client, now }: World, host: Host): Promise<string[]> {
+async function demoPlan({ client, now }: DemoBroker, host: Host): Promise<string[]> {
   const file = await readRebalanceFile(PORTFOLIO, { name: "portfolio.yaml" });
   const account = await readBrokerAccount(client, file, {
     now,

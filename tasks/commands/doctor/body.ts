@@ -128,17 +128,17 @@ async function* askGateway(
   const plainHttp = settings.plainHttp === "allow";
   const canLogIn = tradePassword !== undefined && tradePasswordKey !== undefined;
   // Use no password here: the server may not be a gateway.
-  const stranger = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
+  const anonymous = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
     retry: { attempts: 1 },
   });
   const clock = new BrokerClock(now, builtInCalendars);
-  const found = await gatewayFinding(stranger, shownAddress(gatewayUrl), {
+  const found = await gatewayFinding(anonymous, shownAddress(gatewayUrl), {
     signal,
     onBrokerTime: clock.take,
   });
   yield found;
   if (found.state === "failed") return;
-  yield* await clockFindings(stranger, clock, signal);
+  yield* await clockFindings(anonymous, clock, signal);
   await using client = createClient(
     gateway({ url: gatewayUrl, plainHttp, timeoutMs, ...canLogIn && { tradePasswordKey } }),
     {

@@ -150,12 +150,14 @@ function explain(check: string, error: BrokerError): Finding {
       : "Try again; if it fails again, check the network and any firewall";
     return failed(check, root.message, advice, 4);
   }
-  const isStranger = root instanceof ProtocolError && /not-json|not-an-envelope/.test(root.code ?? "");
+  const isOtherProgram = root instanceof ProtocolError && /not-json|not-an-envelope/.test(root.code ?? "");
   return failed(
     check,
-    isStranger ? "something answers at authUrl, but it is not the platform" : root.message,
-    isStranger ? "Check authUrl (HSGATE_AUTH_URL)" : "Capture the traffic and decode it with: hsgate inspect",
-    isStranger ? 4 : 1,
+    isOtherProgram ? "something answers at authUrl, but it is not the platform" : root.message,
+    isOtherProgram
+      ? "Check authUrl (HSGATE_AUTH_URL)"
+      : "Capture the traffic and decode it with: hsgate inspect",
+    isOtherProgram ? 4 : 1,
   );
 }
 
