@@ -91,10 +91,10 @@ const shortReadings = [5 * MINUTE, 20 * MINUTE, 30 * MINUTE, 60 * MINUTE];
 const fullRounds = [MINUTE / 2, MINUTE, 3 * MINUTE, 5 * MINUTE];
 const shortRounds = [MINUTE / 2, 3 * MINUTE, 10 * MINUTE, 20 * MINUTE];
 
-/** Draws whether a simulation is short. */
-export const isShortSimulation = (seed: number): boolean => randomFrom(seed * 7 + 5)() < SHORT;
+/** Draws whether a world is short. */
+export const isShortWorld = (seed: number): boolean => randomFrom(seed * 7 + 5)() < SHORT;
 
-/** Draws how much happens in a simulation. */
+/** Draws how much happens in a world. */
 export function drawPace(
   seed: number,
   sessions: readonly Session[],

@@ -16,7 +16,7 @@ import { Disk, writeStore } from "./disk.ts";
 import { drawPlan, type FaultName, faultText, type PlannedFault } from "./faults.ts";
 import { Checker, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
 import { MoneyCheck } from "./money.ts";
-import { drawPace, isShortSimulation, QUIET_MS } from "./pace.ts";
+import { drawPace, isShortWorld, QUIET_MS } from "./pace.ts";
 import { Network } from "./pipes.ts";
 import { Swarm } from "./processes.ts";
 import { badEnding, drawRebalancing } from "./rebalancing.ts";
@@ -105,7 +105,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   const isSole = isDirect && randomFrom(seed * 7 + 6)() < 0.4;
   const schedulers = isSole ? 1 : isDirect ? 0 : random() < 0.5 ? 1 : 2;
   const mostLots = random() < 0.3 ? 1 : undefined;
-  const isShort = isShortSimulation(seed);
+  const isShort = isShortWorld(seed);
   const rebalancing = schedulers === 0 ? [] : await drawRebalancing(seed, sessions, { isShort, isSole });
   const windows = rebalancing.flatMap((each) => each.windows);
   const pace = drawPace(seed, sessions, { isShort, schedulers, windows });

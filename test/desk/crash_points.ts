@@ -103,7 +103,7 @@ async function runOnce({ transport, store: kind }: CrashOptions, { kills, again 
   ];
   const earlier = new Set((await rows()).map(({ orderId }) => orderId));
   const ours = async () => (await rows()).filter(({ orderId }) => !earlier.has(orderId));
-  await using world = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  await using parent = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/executed") {
       const step = program.find(({ id }) => id === searchParams.get("step"))!;
@@ -114,7 +114,7 @@ async function runOnce({ transport, store: kind }: CrashOptions, { kills, again 
     return new Response(String(clock.now()));
   });
   await using place = await newStore(kind);
-  const job = { transport, store: place.where, info, world: `http://127.0.0.1:${world.addr.port}` };
+  const job = { transport, store: place.where, info, parentUrl: `http://127.0.0.1:${parent.addr.port}` };
   const what = `${transport}, ${kind}, kills ${JSON.stringify({ kills, again })}`;
   const left = new Set(kills);
   let killedAgain = 0;

@@ -35,8 +35,8 @@ export interface ProgramJob {
   /** Path or URL of the store. */
   store: string;
   info: SimulatorInfo;
-  /** Address of the process that has the simulator's clock, and the person who looks at the broker's app. */
-  world: string;
+  /** Address of the parent process, see `ParentProcess`. */
+  parentUrl: string;
   /** Points at which this process kills itself. */
   kills: readonly CrashPoint[];
   /** Whether an earlier process was killed. */
@@ -192,8 +192,8 @@ export function print(line: object): void {
   for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
 }
 
-/** The clock of the simulator, and a person at the broker's app; both are in another process. */
-export class World {
+/** The parent process: it has the clock of the simulator, and acts as a person who looks at the broker's app. */
+export class ParentProcess {
   readonly #address: string;
   readonly #fetch = globalThis.fetch;
   now = 0;
@@ -206,7 +206,7 @@ export class World {
     return await (await this.#fetch(`${this.#address}/${path}`)).text();
   }
 
-  /** Lets simulated time pass. */
+  /** Advances the simulated time. */
   async pass(ms: number): Promise<void> {
     this.now = Number(await this.#ask(`pass?ms=${ms}`));
   }
@@ -234,8 +234,10 @@ export class World {
   }
 }
 
-/** Steps whose intents say that the broker executed them, and those of which it is unknown. */
-function standing(intents: readonly Intent[]): { done: Map<string, Intent>; open: Map<string, Intent> } {
+/** Returns the steps that the broker executed according to their intents, and the steps with an unknown outcome. */
+function outcomesOfSteps(
+  intents: readonly Intent[],
+): { done: Map<string, Intent>; open: Map<string, Intent> } {
   const done = new Map<string, Intent>();
   const open = new Map<string, Intent>();
   for (const intent of intents) {
@@ -280,10 +282,10 @@ const MOST_TURNS = 6;
 
 async function runProgram(job: ProgramJob): Promise<void> {
   const plan = new CrashPlan(job);
-  const world = new World(job.world);
-  await world.pass(0);
+  const parent = new ParentProcess(job.parentUrl);
+  await parent.pass(0);
   plan.watch();
-  const machine = world.machine(plan);
+  const machine = parent.machine(plan);
   const { info } = job;
   // A busy machine must not turn an answer into a lost one.
   const timeoutMs = 120_000;
@@ -326,9 +328,9 @@ async function runProgram(job: ProgramJob): Promise<void> {
   for (let turn = 0;; turn++) {
     await runSteps();
     plan.begin("end");
-    if (standing(await intents()).done.size === program.length) break;
-    if (turn === 1) await world.pass(LONG_MS); // an interrupted call waits for its answer until then
-    await world.pass(TURN_MS);
+    if (outcomesOfSteps(await intents()).done.size === program.length) break;
+    if (turn === 1) await parent.pass(LONG_MS); // an interrupted call waits for its answer until then
+    await parent.pass(TURN_MS);
     const { unresolved } = await desk.reconcile();
     if (turn < MOST_TURNS) continue;
     for (const { intent, missing } of unresolved) {
@@ -337,7 +339,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
     turn = 0;
   }
   // Intents that were planned and never sent become abandoned, and every order is followed to its state.
-  await world.pass(LONG_MS);
+  await parent.pass(LONG_MS);
   await desk.reconcile();
   const { foreign, unresolved } = await desk.reconcile({ markets: ["hk"] });
   if (unresolved.length > 0) throw new Error(`unresolved: ${JSON.stringify(unresolved)}`);
@@ -346,7 +348,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
   /** Writes each step that is not done and whose outcome is not unknown. */
   async function runSteps(): Promise<void> {
     for (const step of program) {
-      const { done, open } = standing(await intents());
+      const { done, open } = outcomesOfSteps(await intents());
       const placed = step.of === undefined ? undefined : done.get(step.of);
       const isReady = step.of === undefined || placed !== undefined && !open.has(step.of);
       // A change of an order waits for the changes of the same order before it.
@@ -356,7 +358,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
       if (done.has(step.id) || open.has(step.id) || !isReady || !before.every(({ id }) => done.has(id))) {
         continue;
       }
-      await world.pass(1_000);
+      await parent.pass(1_000);
       plan.begin(step.id);
       await write(desk.client({ step: step.id, by: "the program" }), step, placed?.orderIds.at(-1) ?? "");
       plan.begin("end");
@@ -366,7 +368,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
   /** A person looks at the broker's app, and resolves an intent. */
   async function decided(desk: Desk, intent: Intent): Promise<string> {
     const { step = "" } = intent.why;
-    if (await world.isExecuted(step)) {
+    if (await parent.isExecuted(step)) {
       throw new Error(`the lists do not show ${step}, although it was executed`);
     }
     await desk.decide(intent.id, { wasSent: false }, "a person");

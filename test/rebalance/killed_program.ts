@@ -7,7 +7,7 @@
 import { connect } from "../../lib/client/connect.ts";
 import { openTrading } from "../../lib/desk/trading.ts";
 import { type Plan, rebalance, type RebalanceReport } from "../../lib/rebalance/mod.ts";
-import { CrashPlan, print, type ProgramJob, World } from "../desk/crash_points_program.ts";
+import { CrashPlan, ParentProcess, print, type ProgramJob } from "../desk/crash_points_program.ts";
 import { directOptions } from "../support/direct_client.ts";
 import { termsOf } from "./support.ts";
 
@@ -25,10 +25,10 @@ export interface EndedLine {
 
 async function execute({ plan, terms, ...job }: KilledJob): Promise<void> {
   const points = new CrashPlan(job);
-  const world = new World(job.world);
-  await world.pass(0);
+  const parent = new ParentProcess(job.parentUrl);
+  await parent.pass(0);
   points.watch();
-  const machine = world.machine(points);
+  const machine = parent.machine(points);
   const { info } = job;
   const timeoutMs = 120_000; // on a busy machine a late answer must not count as lost
   const { tradePassword, gatewayUrl: url, pushAddress: push, tradePasswordKey } = info;

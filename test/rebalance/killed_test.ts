@@ -32,7 +32,7 @@ async function inWorld(
   transport: "gateway" | "direct",
   place: Place,
   run: (
-    job: Pick<KilledJob, "transport" | "store" | "info" | "world" | "plan" | "terms">,
+    job: Pick<KilledJob, "transport" | "store" | "info" | "parentUrl" | "plan" | "terms">,
     simulator: Simulator,
   ) => Promise<void>,
 ): Promise<void> {
@@ -46,7 +46,7 @@ async function inWorld(
     gateway: quiet,
     platform: quiet,
   });
-  await using world = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+  await using parent = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
     clock.advance(Number(new URL(request.url).searchParams.get("ms")));
     simulator.round();
     return new Response(String(clock.now()));
@@ -65,7 +65,7 @@ async function inWorld(
     transport,
     store: place.where,
     info,
-    world: `http://127.0.0.1:${world.addr.port}`,
+    parentUrl: `http://127.0.0.1:${parent.addr.port}`,
     plan,
     terms,
   }, simulator);
