@@ -131,9 +131,9 @@ export class Subscriptions {
     return this.#inTurn(async () => {
       const wanted = entriesOf(watch);
       const held = wanted.filter(({ key }) => this.#entries.has(key));
-      const strange = wanted.filter((each) => !held.includes(each)).map(({ entry }) => entry);
+      const foreign = wanted.filter((each) => !held.includes(each)).map(({ entry }) => entry);
       await this.#release(held.map(({ key }) => key), signal);
-      for (const [topic, securities] of byTopic(strange)) {
+      for (const [topic, securities] of byTopic(foreign)) {
         await this.#senders.unsubscribe(topic, securities, signal);
       }
     });
@@ -154,16 +154,16 @@ export class Subscriptions {
   }
 
   async #release(keys: string[], signal: AbortSignal | undefined): Promise<void> {
-    const gone: Entry[] = [];
+    const unused: Entry[] = [];
     for (const key of keys) {
       // A watch removes its entries only here, so the entry exists.
       const entry = this.#entries.get(key)!;
       if (--entry.users > 0) continue;
       // Remove the entry even if the cancellation fails: the gateway forgets it with the next break.
       this.#entries.delete(key);
-      gone.push(entry);
+      unused.push(entry);
     }
-    for (const [topic, securities] of byTopic(gone)) {
+    for (const [topic, securities] of byTopic(unused)) {
       await this.#senders.unsubscribe(topic, securities, signal);
     }
   }

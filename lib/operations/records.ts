@@ -407,10 +407,10 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     const others = Object.keys(value).filter((each) => value[each] !== undefined && !each.startsWith("#"));
     if (others.length === 0) return false;
     // A record with other members, or with a list under another name, must not count as an empty list.
-    const strange = others.find((each) => Array.isArray(value[each]));
+    const unexpectedList = others.find((each) => Array.isArray(value[each]));
     throw new Mismatch(
       `a list under "${member}"`,
-      strange === undefined ? value : `a list under "${strange}"`,
+      unexpectedList === undefined ? value : `a list under "${unexpectedList}"`,
     );
   };
   return {

@@ -14,9 +14,8 @@ export const lease = command({
   args: [0, 0],
   details: `Over the direct transport an account has only one trade connection. The program that
 uses it has a lease on this machine, in HSGATE_LEASE_FOLDER or the user's own folder.
-With this
-lease, no other program on this machine takes over the connection. The command
-checks only this machine and sends nothing.`,
+With this lease, no other program on this machine takes over the connection. The
+command checks only this machine and sends nothing.`,
   flags,
   without: unconnected,
   calendars: false,

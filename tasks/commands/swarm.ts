@@ -18,15 +18,16 @@ export const swarm = command({
   summary: "test the whole system under random faults, on virtual time",
   usage: "[--seeds N] [--from-seed S]",
   args: [0, 0],
-  details: `Each seed is a separate simulation of a program that trades, schedulers with recipes, the
-order desk, the store, the client, the transport and the simulated broker. All of them run in
-one process, on virtual time. The seed determines a plan of faults: lost and late answers, cut connections, processes that die at any
-statement, a full disk, clocks that jump, and more. After every event that changed something, the
-command compares the store with what the broker has executed. Nothing leaves the machine.
+  details: `Each seed is a separate simulation of a program that trades, schedulers with recipes,
+the order desk, the store, the client, the transport and the simulated broker. All of
+them run in one process, on virtual time. The seed determines a plan of faults: lost and
+late answers, cut connections, processes that die at any statement, a full disk, clocks
+that jump, and more. After every event that changed something, the command compares the
+store with what the broker has executed. Nothing leaves the machine.
 
-If a seed fails, the command runs it again with fewer and fewer faults. It prints the shortest
-plan that still fails. The same seed of the same version always gives the same events. Ctrl-C ends the
-command with what it has found so far.
+If a seed fails, the command runs it again with fewer and fewer faults. It prints the
+shortest plan that still fails. The same seed of the same version always gives the same
+events. Ctrl-C ends the command with what it has found so far.
 
 --json prints { seeds, days, events, failures: [{ seed, invariant, what, at, faults }], coverage,
 neverSeen, unreachable: [{ state, reason }], plans }. coverage counts how often each kind of fault

@@ -207,9 +207,9 @@ export async function acceptLoss(
     );
   }
   if (mark === undefined && fault === undefined) return undefined;
-  const gone = whyCutOff(path, mark);
+  const cutOff = whyCutOff(path, mark);
   await using store = await openSqlite(path, { mark: "replace" });
-  const lost = fault?.[0] ?? gone ?? whyOlder(mark!, await store.ownMark()); // one of mark and fault is there
+  const lost = fault?.[0] ?? cutOff ?? whyOlder(mark!, await store.ownMark()); // one of mark and fault is there
   if (lost === undefined) return undefined;
   await store.transaction(async () => {
     await store.event(now, "loss_accepted", { actor, because, lost, mark });

@@ -81,11 +81,11 @@ export class Engine {
     const halt = this.#state.market.haltsAt[this.#halts];
     let first: Event | undefined = halt === undefined ? undefined : { at: halt, run: () => this.#halt(halt) };
     for (const book of books) {
-      const { day, acted, closed } = this.#state.today[book];
-      const event = !acted
+      const { day, actionsDone, closed } = this.#state.today[book];
+      const event = !actionsDone
         ? {
           at: book === "futures" ? day.extended[0]?.to ?? actionsAt(day) : actionsAt(day),
-          run: () => this.#act(book),
+          run: () => this.#processActions(book),
         }
         : closed
         ? { at: day.clearingAt, run: () => this.#clear(book) }
@@ -182,9 +182,9 @@ export class Engine {
   }
 
   /** Processes the dividends and splits of a day; for futures, the end of the night session. */
-  #act(book: Book): void {
+  #processActions(book: Book): void {
     const today = this.#state.today[book];
-    today.acted = true;
+    today.actionsDone = true;
     // An order for the night session ends with it.
     if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
     const { day: { date } } = today;

@@ -62,7 +62,7 @@ interface Today {
   /** Date of the trading day before. */
   dateBefore: string;
   /** Whether the day's dividends and splits have been processed. */
-  acted: boolean;
+  actionsDone: boolean;
   /** Whether the day's orders have already expired. */
   closed: boolean;
   /** The day's journal lines without a fill. */
@@ -75,7 +75,16 @@ interface Today {
 
 /** Returns a day of a book before anything has happened. */
 export function emptyDay(day: BookDay, dateBefore: string): Today {
-  return { day, dateBefore, acted: false, closed: false, lines: [], orders: [], fills: [], numbered: 0 };
+  return {
+    day,
+    dateBefore,
+    actionsDone: false,
+    closed: false,
+    lines: [],
+    orders: [],
+    fills: [],
+    numbered: 0,
+  };
 }
 
 /** Cents reserved per part of an order, because fees are rounded for each fill. */

@@ -43,9 +43,9 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   let { secret } = deps;
   const json = flags.json ?? (!flags.text && !host.isTerminal);
   const zone = commonZone(recipes);
-  const gone = new AbortController();
-  const target = lastingTarget(logTarget(host), gone);
-  const signal = AbortSignal.any([host.signal, gone.signal]);
+  const outputClosed = new AbortController();
+  const target = lastingTarget(logTarget(host), outputClosed);
+  const signal = AbortSignal.any([host.signal, outputClosed.signal]);
   await using store = await openStore(flags, { host, mustExist: false, isScheduler: !flags.once });
   await warnOfPlace(store, recipes, { flags, host });
   const lines = new ScheduleLines({
@@ -169,15 +169,15 @@ const wholePath = (path: string): string =>
   decodeURIComponent(fileUrl(path).pathname).replace(/(.)\/+$/, "$1");
 
 /** Returns a log target that ends the scheduler in order after the reader of the log has closed the pipe. */
-function lastingTarget({ out, color }: Pick<Host, "out" | "color">, gone: AbortController) {
+function lastingTarget({ out, color }: Pick<Host, "out" | "color">, outputClosed: AbortController) {
   return {
     color,
     out(line: string) {
-      if (gone.signal.aborted) return;
+      if (outputClosed.signal.aborted) return;
       try {
         out(line);
       } catch (error) {
-        gone.abort(error);
+        outputClosed.abort(error);
       }
     },
   };
