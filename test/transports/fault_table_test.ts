@@ -165,7 +165,7 @@
  *
  * F25 the day book before clearing, after clearing, exported a second time, and with two identical lines
  * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
- * - gateway: day_book/whole_lists_test.ts "exportDayBook() of an evening: before clearing, after it, and again, with two identical lines"
+ * - gateway: day_book/whole_lists_test.ts "exportDayBook() exports an evening before and after clearing, and again, and keeps two identical lines"
  * - gateway: day_book/simulated_test.ts "exportDayBook() marks the running day, and makes it final once its fees have arrived"
  * - direct: day_book/transports_test.ts "exportDayBook() writes the same bytes of final days over every transport"
  *
