@@ -11,6 +11,10 @@ import { migrations } from "./migrations.ts";
 /** Endings of the files that SQLite and this program keep next to a store. */
 export const STORE_SIDE_FILES = ["-wal", "-shm", "-journal", ".mark"] as const;
 
+/** Why a file with tables of others is not used. */
+export const FOREIGN_TABLES =
+  "it is not a store as hsgate creates it: it contains other tables, views, triggers or indexes, or lacks some";
+
 /** How long to wait for another process that has locked the file. */
 const WAIT_MS = 5_000;
 
@@ -44,6 +48,9 @@ export function damageIn(path: string): string | undefined {
   }
 }
 
+/** Largest time in milliseconds that JavaScript can represent. Every number in a store is smaller. */
+const MOST_NUMBER = 8_640_000_000_000_000;
+
 /** Columns that contain JSON, by table, with the kind of value in each. */
 const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "array" | "any">>>> = {
   schedule: { spec: "object" },
@@ -73,7 +80,7 @@ const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "a
 
 /**
  * Returns the first value in the file that this program cannot have written: text that is not JSON in a JSON column, or
- * a number that has no exact value in JavaScript. A command that reads such a value would fail with an internal error.
+ * a number that is too large for a time. A command that reads such a value would fail with an internal error.
  *
  * @returns `undefined` if there is no such value.
  */
@@ -85,7 +92,7 @@ export function foreignValueIn(path: string): string | undefined {
       // The names in the text are safe: `storeIdIn` has compared them with this program's tables.
       for (const { name: column, type } of file.prepare(`pragma table_info("${table}")`).all()) {
         const isWrong = type === "INTEGER"
-          ? `"${column}" not between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`
+          ? `"${column}" not between ${-MOST_NUMBER} and ${MOST_NUMBER}`
           : wrongJson(String(column), jsonColumns[table]?.[String(column)]);
         if (isWrong === undefined) continue;
         const found = file.prepare(
@@ -113,6 +120,28 @@ export function openReadOnly(path: string): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS });
 }
 
+/**
+ * Returns what kind of tables a database contains: none, those of this program, those of a newer version, or others.
+ * Reads no row except the version.
+ */
+export function tablesIn(file: DatabaseSync): "none" | "own" | "newer" | "foreign" {
+  // In one transaction: another process may be updating the tables.
+  file.exec("begin");
+  try {
+    const found = schemaOf(file);
+    if (found?.size === 0) return "none";
+    const isStore = found?.get(MIGRATIONS) === schemaAt(0).get(MIGRATIONS);
+    if (isStore && versionIn(file) > migrations.length) return "newer";
+    return hasOwnTables(file) ? "own" : "foreign";
+  } finally {
+    if (file.isTransaction) file.exec("rollback");
+  }
+}
+
+function versionIn(file: DatabaseSync): number {
+  return Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
+}
+
 function idIn(file: DatabaseSync): string | undefined {
   const id = file.prepare("select id from store").get()?.id;
   return typeof id === "string" ? id : undefined;
@@ -129,7 +158,7 @@ function hasOwnTables(file: DatabaseSync): boolean {
   const found = schemaOf(file);
   const start = schemaAt(0);
   if (found === undefined || found.get(MIGRATIONS) !== start.get(MIGRATIONS)) return false;
-  const version = Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
+  const version = versionIn(file);
   // A newer store is compared with the newest known version. Opening that store then reports its version.
   const expected = schemaAt(Math.min(version, migrations.length));
   const hasEveryObject = version > migrations.length

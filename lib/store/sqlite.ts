@@ -18,6 +18,7 @@ import {
   writeMark,
 } from "./mark.ts";
 import { migrate } from "./migrations.ts";
+import { FOREIGN_TABLES, tablesIn } from "./read_only.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
 import { StoreError } from "./store_error.ts";
 
@@ -127,7 +128,14 @@ export class SqliteStore extends Store {
         code: "not-a-store",
       });
     }
-    const older = known === undefined ? undefined : whyOlder(known, await this.ownMark());
+    // A file that somebody else made may contain triggers that change other rows, and views that never end.
+    const kind = await this.#whenFree(() => tablesIn(this.#db));
+    if (kind === "foreign") {
+      throw new StoreError(`Cannot use the store "${this.name}": ${FOREIGN_TABLES}`, { code: "not-a-store" });
+    }
+    // The update of the tables reports a newer store.
+    const isCompared = known !== undefined && kind !== "newer";
+    const older = isCompared ? whyOlder(known, await this.ownMark()) : undefined;
     if (older !== undefined) throw lostStore(this.name, older, true);
     for (
       const each of [

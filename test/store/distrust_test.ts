@@ -103,3 +103,54 @@ Deno.test({
     assertEquals(Deno.lstatSync(`${w.path}/copy.db`).isFile, true);
   },
 });
+
+/** Objects of a stranger's store: commands would change other rows, or read without end. */
+const foreign: Readonly<Record<string, string>> = {
+  "a trigger": "create trigger t after insert on event begin delete from halt; end",
+  "an endless view in place of a table":
+    `drop table step_run; drop table log; drop table artifact; drop table run;
+    create view run as with recursive n(i) as (select 1 union all select i + 1 from n) select i as run_key from n`,
+  "a computed column": "alter table run add column x text as (hex(zeroblob(100000000)))",
+  "a view in place of the id": `drop table store; create view store as
+    with recursive n(i) as (select 1 union all select i + 1 from n) select 1 as one, i as id from n order by i`,
+};
+
+for (const [what, sql] of Object.entries(foreign)) {
+  Deno.test(`a store with ${what} is not opened, even if the user names it, and verify reports it`, async () => {
+    await using w = await world();
+    const file = new DatabaseSync(w.store);
+    file.exec(`pragma foreign_keys = off; ${sql}`);
+    file.close();
+    const before = Deno.readFileSync(w.store);
+    const says =
+      "it is not a store as hsgate creates it: it contains other tables, views, triggers or indexes";
+    const opened = await openSqlite(w.store, { mark: "leave" }).then(
+      () => "opened",
+      ({ message }) => String(message),
+    );
+    assertStringIncludes(opened, `Cannot use the store "${w.store}": ${says}`);
+    for (const [words, code] of [[["runs"], 1], [["store", "verify"], 7]] as const) {
+      const env = { HSGATE_TRUST_FILE: `${w.path}/trust.json`, HSGATE_VOLATILE_STORE: "allow" };
+      const ended = await spawned([...words, "--store", w.store], { cwd: w.path, env });
+      assertEquals(ended.code, code, ended.err);
+      assertStringIncludes(ended.out + ended.err, says);
+    }
+    assertEquals(Deno.readFileSync(w.store), before);
+  });
+}
+
+Deno.test("verify reports a value that no command could read", async () => {
+  await using w = await world();
+  const file = new DatabaseSync(w.store);
+  for (
+    const [sql, column] of [
+      ["insert into event (at, kind, data) values (1, 'x', 'no JSON')", "data"],
+      ["insert into account_write values ('a', 1, 'r', 's', 9007199254740991)", "at"],
+      ["insert into account_write values ('a', 9223372036854775807, 'r', 's', 1)", "number"],
+    ]
+  ) {
+    file.exec(`delete from event; delete from account_write; ${sql}`);
+    assertStringIncludes((await verifyStoreFile(w.store)).join(), `a value of "${column}" in the table`);
+  }
+  file.close();
+});

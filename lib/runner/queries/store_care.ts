@@ -9,7 +9,7 @@ import type { Store } from "../../store/store.ts";
 import { StoreError } from "../../store/store_error.ts";
 import { backupWords, whyNoAccess } from "../../store/file_access.ts";
 import { DATABASE_SIDE_FILES } from "../../store/distrust.ts";
-import { openReadOnly } from "../../store/read_only.ts";
+import { FOREIGN_TABLES, foreignValueIn, openReadOnly, tablesIn } from "../../store/read_only.ts";
 import { damageOf, isBusy } from "../../store/store_error.ts";
 import { type Mark, readMark, sizeOf, whyCutOff, whyOlder, whyUnmarked } from "../../store/mark.ts";
 import { skipRun } from "./runs.ts";
@@ -93,7 +93,11 @@ function faultsOfFile(path: string, mark: Mark | undefined): string[] {
     if (faults.length > 0) return faults;
     const isStore = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migration'")
       .get();
-    if (isStore !== undefined) return [];
+    if (isStore !== undefined) {
+      if (tablesIn(file) === "foreign") return [FOREIGN_TABLES];
+      const value = foreignValueIn(path);
+      return value === undefined ? [] : [value];
+    }
     const tables = file.prepare("select count(*) as n from sqlite_master").get()?.n;
     if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // all writes of the mark are missing
     return [
