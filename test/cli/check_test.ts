@@ -380,3 +380,23 @@ Deno.test("check of one recipe compiles no file that begins with another recipe'
   assertEquals(code, 2);
   assertStringIncludes(out, "to have at most 1024 KiB in all: begin each recipe with its name");
 });
+
+Deno.test("check ends soon after Ctrl-C, even with many heavy recipes", async () => {
+  const schedules = Array.from(
+    { length: 50 },
+    (_, i) => `  - { id: s${i}, cron: '30 2 * * *', timezone: America/New_York }\n`,
+  );
+  const heavy = (name: string) =>
+    `name: ${name}\nschedule:\n${
+      schedules.join("")
+    }steps:\n  - { id: a, uses: orders.today, with: { market: us } }\n`;
+  const files = Array.from({ length: 60 }, (_, i): [string, string] => [`r${i}.yaml`, heavy(`r${i}`)]);
+  await using dir = await folder(Object.fromEntries(files));
+  let at = 0;
+  const interruptWhen = () => {
+    at ||= performance.now();
+    return performance.now() > at + 3_000;
+  };
+  const { code, out } = await spawned(["check", dir.path], { interruptWhen });
+  assertEquals([code, out], [130, ""]);
+});

@@ -91,7 +91,16 @@ const CLOCK_CHANGE_MONTHS = 24;
 export async function checkAll(files: readonly CheckedFile[], options: CheckOptions): Promise<CheckReport> {
   const reports: FileReport[] = [];
   const others = new OtherRecipes();
-  for (const file of files) reports.push(await checkFile(file, { ...options, others }));
+  for (const file of files) {
+    // Compiling a file can take a second and waits for nothing. Without a pause, the signal could not be aborted.
+    if (options.signal !== undefined) await new Promise((resolve) => setTimeout(resolve, 0));
+    const isAborted = options.signal?.aborted === true;
+    reports.push(
+      isAborted
+        ? { path: file.path, unread: true, issues: [], next: [], clockChanges: [] }
+        : await checkFile(file, { ...options, others }),
+    );
+  }
   const taken = new Map<string, string>();
   for (const [index, report] of reports.entries()) {
     const { path, recipe } = report;

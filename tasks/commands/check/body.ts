@@ -49,11 +49,13 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
     nextSlots: (...given) => nextSlots(calendarsOf(host), ...given),
     clockChangeSlots: (...given) => clockChangeSlots(calendarsOf(host), ...given),
     mayRunCode,
+    signal: host.signal,
   });
+  host.signal.throwIfAborted();
   const standings = new Map<FileReport["path"], Untrusted | undefined>();
   for (const file of compiled.files) standings.set(file.path, await untrustedIn(trust, file));
   const settings = await foundSettings(flags, host);
-  const { report, warnings: scheduleWarnings } = await withScheduleNotes(calendarsOf(host), compiled, now());
+  const { report, warnings: scheduleWarnings } = await withScheduleNotes(compiled, { host, now: now() });
   const warnings = [
     ...scheduleWarnings,
     ...calendarWarnings(calendarsOf(host), report.files, now()),
@@ -104,11 +106,16 @@ function verdict(files: readonly FileReport[], untrusted: number): string {
 
 /** Adds mistakes and warnings about schedules whose slots cannot run. */
 async function withScheduleNotes(
-  calendars: Calendars,
   { files }: CheckReport,
-  now: number,
+  { host, now }: { host: Host; now: number },
 ): Promise<{ report: CheckReport; warnings: string[] }> {
-  const notes = await Promise.all(files.map((file) => scheduleNotes(calendars, file, now)));
+  const notes: Awaited<ReturnType<typeof scheduleNotes>>[] = [];
+  for (const file of files) {
+    // This takes time for each file, too, so let signals arrive.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    host.signal.throwIfAborted();
+    notes.push(await scheduleNotes(calendarsOf(host), file, now));
+  }
   const checked = files.map((file, index) => ({
     ...file,
     issues: [...file.issues, ...notes[index]!.issues], // one note for each file
