@@ -382,3 +382,21 @@ Deno.test("a store that came with the folder is used only after trust; one that 
   assertStringIncludes(removed.out, `no longer trusted: ${await Deno.realPath(w.dir)}/hsgate.db`);
   assertEquals((await owner("runs")).code, 2);
 });
+
+Deno.test("trust covers the named files as they were shown, not as they are when the user answers", async () => {
+  await using w = await world();
+  const settings = `gatewayUrl: ${w.url}\ntradePasswordKeyFile: keys/key\n`;
+  Deno.mkdirSync(`${w.dir}/keys`, { mode: 0o700 });
+  const write = (path: string, text: string) => Deno.writeTextFileSync(path, text, { mode: 0o600 });
+  const path = `${w.dir}/${FILE}`;
+  write(path, settings);
+  write(`${w.dir}/keys/key`, KEY);
+  const run = (words: string[], more: World = {}) => cli(words, { env: w.env, fromDisk: true, ...more });
+  const answer = () => {
+    write(`${w.dir}/keys/key`, STRANGERS_KEY);
+    return "y";
+  };
+  assertEquals((await run(["trust", path], { answer })).code, 0);
+  const { out } = await run(["trust", "--list", "--json"]);
+  assertStringIncludes(out, `"changed"`);
+});

@@ -36,13 +36,17 @@ export async function judgeSettings(
   return record.sha256 === await digestOf(asked, readFile) ? "trusted" : "changed";
 }
 
-/** Records trust of the current content of a settings file. @throws {TrustError} If the record cannot be written. */
+/**
+ * Records trust of a settings file. @throws {TrustError} If the record cannot be written.
+ *
+ * @param asked.digest From {@linkcode digestOf}, before the user was asked: the files may change while the user thinks.
+ */
 export async function trustSettings(
-  asked: SettingsFileContent,
+  { path, digest }: { path: string; digest: string },
   trust: TrustFile,
-  { readFile, at }: { readFile: ReadFile; at: number },
+  { at }: { at: number },
 ): Promise<void> {
-  const [place, digest] = [await placeOf(asked.path), await digestOf(asked, readFile)];
+  const place = await placeOf(path);
   await trust.change(({ settings }) => {
     settings.set(place, { sha256: digest, trustedAt: new Date(at).toISOString() });
   });
@@ -110,7 +114,10 @@ export async function placeOf(path: string): Promise<string> {
  * Hashes a settings file and the files in its folder that it names. Files in other folders belong to the user and may
  * change.
  */
-async function digestOf({ path, text, files }: SettingsFileContent, readFile: ReadFile): Promise<string> {
+export async function digestOf(
+  { path, text, files }: SettingsFileContent,
+  readFile: ReadFile,
+): Promise<string> {
   const folder = folderOf(path);
   const parts: unknown[] = [text];
   for (const name of files) {

@@ -8,6 +8,7 @@ import { readOwned } from "../../../lib/owned_files.ts";
 import { OtherRecipes } from "../../../lib/recipes/files/load_recipe.ts";
 import { offerTrust, Trust, type TrustOffer } from "../../../lib/runner/trust/trust.ts";
 import {
+  digestOf,
   distrust,
   FOUND_SETTINGS,
   isLinkOut,
@@ -29,7 +30,7 @@ import { readStore, showStore, storeData, type StoreOffer } from "./store.ts";
 /** Items that the user is asked to trust. */
 interface Asked {
   recipes: TrustOffer[];
-  settings: SettingsFileContent[];
+  settings: AskedSettings[];
   stores: StoreOffer[];
   calendars: CalendarFile[];
 }
@@ -106,7 +107,7 @@ export async function trustWritten(
       calendars: [],
     },
     Trust.of(host.env),
-    { ...host, readFile: readOwned },
+    host,
   );
 }
 
@@ -117,11 +118,14 @@ async function record(
 ): Promise<void> {
   if (recipes.length > 0) await trust.add(new Map(recipes.map(({ path, record }) => [path, record])));
   for (const asked of settings) {
-    await trustSettings(asked, trust.file, { readFile: host.readFile, at: host.now() });
+    await trustSettings(asked, trust.file, { at: host.now() });
   }
   for (const { id, path } of stores) await trustStore(trust.file, { id, path, at: host.now() });
   for (const { path, text } of calendars) await trustCalendars(trust.file, { path, text, at: host.now() });
 }
+
+/** A settings file, and the digest of it and of the files that it names. */
+type AskedSettings = SettingsFileContent & { digest: string };
 
 const isStoreFile = (path: string) => path.endsWith(".db");
 const isCalendarsFile = (path: string) => path.endsWith(".json");
@@ -140,7 +144,7 @@ const calendarsData = ({ path, file }: CalendarFile) => ({ path, days: calendarL
 const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SETTINGS;
 
 /** Checks that the settings file exists inside its folder. @throws {UsageError} If not. */
-async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<SettingsFileContent> {
+async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<AskedSettings> {
   if (await isLinkOut(path)) {
     throw new UsageError(
       `Cannot trust "${path}": it is a link to a file outside its folder; name that file with --config instead`,
@@ -148,7 +152,7 @@ async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<Se
   }
   const asked = await inspectSettingsFile(path, host.readFile);
   if (asked === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
-  return asked;
+  return { ...asked, digest: await digestOf(asked, host.readFile) };
 }
 
 async function offersOf(
