@@ -167,7 +167,12 @@ function hasOwnTables(file: DatabaseSync): boolean {
   return hasEveryObject && [...found].every(([name, sql]) => expected.get(name) === sql);
 }
 
-function schemaAt(version: number): Schema {
+/** The schemas of versions that were needed so far. Opening a store compares it with one of them. */
+const schemas = new Map<number, Schema>();
+
+const schemaAt = (version: number): Schema => schemas.getOrInsertComputed(version, makeSchema);
+
+function makeSchema(version: number): Schema {
   const memory = new DatabaseSync(":memory:");
   try {
     memory.exec("create table migration (version integer primary key) strict");
