@@ -326,7 +326,7 @@ async function withParts(
  * Returns a reading in which orders have their terms from before any amendment. A part of a split order may be amended
  * before the first reading shows the other parts.
  */
-async function beforeAmendments(
+export async function beforeAmendments(
   { store, account }: Records,
   intent: Intent,
   reading: ListReading,

@@ -182,6 +182,26 @@ function couldBeChild(order: SeenOrder, intent: Intent, { owners }: Others): boo
 }
 
 /**
+ * Returns the orders that may be an intent's order with other terms: somebody may have amended it in the broker's app.
+ * Such an order belongs to no intent, has the intent's listing and side, and was not in the lists before the request.
+ */
+export function amendedElsewhere(
+  intent: Intent,
+  reading: ListReading,
+  owners: Others["owners"],
+): readonly string[] {
+  const { symbol, side, market } = termsOf(intent);
+  if (intent.kind !== "place") return [];
+  return idsOf(
+    [...reading.orders.values()].filter((order) =>
+      !owners.has(order.orderId) && !intent.known.includes(order.orderId) &&
+      !isEarlier(order, market, intent.readSince) && isSameSymbol(order.symbol, symbol) &&
+      (order.side === undefined || side === undefined || sameSide(order.side, side))
+    ),
+  );
+}
+
+/**
  * Returns whether an order has the listing and side of an intent, has at most its quantity, was not in the lists before
  * the request, and is not from an earlier day by the broker's own date. The time of day is not compared: clocks differ
  * and jump, and an order that is excluded by mistake would be sent twice.

@@ -14,9 +14,9 @@ import {
   type SeenOrder,
   withChildLists,
 } from "./broker_lists.ts";
-import { follow, type FollowDeps, othersOf, ownerIn } from "./follow.ts";
+import { beforeAmendments, follow, type FollowDeps, othersOf, ownerIn } from "./follow.ts";
 import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
-import { judge, laterProofOf, provesAbsence, type Verdict } from "./prove.ts";
+import { amendedElsewhere, judge, laterProofOf, provesAbsence, type Verdict } from "./prove.ts";
 import { amendmentsSince, forgetAbsence, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
@@ -281,7 +281,9 @@ async function applyReading(
     return await follow(deps, intent, reading);
   }
   const others = await othersOf(records, reading);
-  const verdict = await judgeWithLater(records, intent, judge(intent, reading, others));
+  // Another program may have amended the order before a reading showed it.
+  const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
+  const verdict = await judgeWithLater(records, intent, judge(intent, asked, others));
   switch (verdict.is) {
     case "sent": {
       const now = await records.store.transaction(async () => {
@@ -359,6 +361,10 @@ export async function countAbsence(
   if (!await noteIntent(records.store, intent, { absent })) {
     // Another reading has ended in the meantime, and it may have shown the intent.
     return (await records.find(intent.id)).state === "unknown" ? "another reading of the lists" : undefined;
+  }
+  const like = amendedElsewhere(intent, reading, owners);
+  if (like.length > 0) {
+    return `a person's decision: order ${like.join(", ")}, made elsewhere, may be this one with other terms`;
   }
   const { sentNumber } = intent;
   const later = new Set(

@@ -308,6 +308,54 @@ deskTest(
   },
 );
 
+/** Loses the answer of an order that no reading shows for now. Returns its intent and its order. */
+async function loseOrder(house: DeskHouse) {
+  const { open, client, simulator: { faults }, last } = house;
+  const own = open({ resolveMs: 0 }).client();
+  await own.orders.place(OTHER); // the first write of a desk reads the lists
+  const idsNow = async () =>
+    (await client.orders.today({ market: "hk" }).toArray()).map((row) => row.orderId);
+  const before = await idsNow();
+  faults.arm({ kind: "lost-answer", operation: "orders.place" });
+  await assertRejects(() => own.orders.place(ORDER), OutcomeUnknownError);
+  const { id, state } = await last();
+  assertEquals(state, "unknown");
+  const [orderId = ""] = (await idsNow()).filter((each) => !before.includes(each));
+  const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "549.00" } as const;
+  return { own, id, orderId, terms };
+}
+
+deskTest(
+  "a lost order is found although this store amended it before a reading showed it",
+  async (house) => {
+    const { store, pass } = house;
+    const { own, id, orderId, terms } = await loseOrder(house);
+    await own.orders.amend(terms);
+    await own.orders.place({ ...OTHER, price: "552.00" }); // a later order could prove its absence
+    await pass(30 * 60_000, 6);
+    const found = await findIntent(store, id);
+    assertEquals([found?.state, found?.orderIds.includes(orderId)], ["working", true]);
+  },
+);
+
+deskTest(
+  "a lost order that may have been amended elsewhere is never proven absent: a person decides",
+  async (house) => {
+    const { client, desk, store, pass } = house;
+    const { own, id, orderId, terms } = await loseOrder(house);
+    const { orderId: now = orderId } = await client.orders.amend(terms);
+    await own.orders.place({ ...OTHER, price: "552.00" });
+    await pass(30 * 60_000, 6);
+    assertEquals((await findIntent(store, id))?.state, "unknown");
+    const { unresolved } = await desk.reconcile();
+    const missing = unresolved.find(({ intent }) => intent.id === id)?.missing ?? "";
+    assertStringIncludes(missing, "a person's decision: order ");
+    assertStringIncludes(missing, "may be this one with other terms");
+    await desk.decide(id, { wasSent: true, orderIds: [now] }, "ann");
+    assertEquals((await findIntent(store, id))?.state, "acknowledged");
+  },
+);
+
 deskTest("a late answer that agrees with the order found changes nothing", async (house) => {
   const { open, client, pass, last, history } = house;
   const lossy = losing(house);
