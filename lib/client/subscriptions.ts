@@ -54,8 +54,10 @@ const eventOfTopic: Readonly<Record<PushTopic, PushEvent["type"]>> = {
 interface Entry {
   topic: PushTopic;
   security: WatchedSecurity;
-  /** Number of watches that use it. */
+  /** Number of watches and calls of `keep` that use it. */
   users: number;
+  /** Number of these that are calls of `keep`. */
+  kept: number;
 }
 
 const keyOf = (topic: PushTopic, { type, symbol }: WatchedSecurity) => `${topic} ${type} ${symbol}`;
@@ -93,46 +95,41 @@ export class Subscriptions {
    */
   add(watch: Watch, signal?: AbortSignal): Promise<(signal?: AbortSignal) => Promise<void>> {
     return this.#inTurn(async () => {
-      const wanted = entriesOf(watch);
-      this.#checkLimit(watch.securities);
-      const fresh = wanted.filter(({ key }) => !this.#entries.has(key));
-      const tried: PushTopic[] = [];
-      try {
-        for (const [topic, securities] of byTopic(fresh.map(({ entry }) => entry))) {
-          tried.push(topic);
-          await this.#senders.subscribe(topic, securities, signal);
-        }
-      } catch (error) {
-        await this.#cancelFailed(
-          fresh.map(({ entry }) => entry).filter(({ topic }) => tried.includes(topic)),
-          signal?.aborted ? AbortSignal.timeout(END_MS) : undefined,
-        );
-        throw error;
-      }
-      for (const { key, entry } of wanted) {
-        const known = this.#entries.get(key) ?? entry;
-        known.users++;
-        this.#entries.set(key, known);
-      }
+      const keys = (await this.#use(watch, signal)).map(({ key }) => key);
       let ended = false;
       return (endSignal) => {
         if (ended) return Promise.resolve();
         ended = true;
-        return this.#inTurn(() => this.#release(wanted.map(({ key }) => key), endSignal));
+        return this.#inTurn(() => this.#release(keys, endSignal));
       };
     });
   }
 
+  /** Subscribes like {@linkcode Subscriptions.add}, but only {@linkcode Subscriptions.remove} ends the subscriptions. */
+  keep(watch: Watch, signal?: AbortSignal): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const { entry } of await this.#use(watch, signal)) entry.kept++;
+    });
+  }
+
   /**
-   * Ends one {@linkcode Subscriptions.add} with the same topics and securities. Also cancels subscriptions that this
-   * client did not make, because the gateway may have them from another program.
+   * Ends one {@linkcode Subscriptions.keep} of each given topic and security, and cancels those without further uses.
+   * Subscriptions of running watches remain. Also sends the cancellation for given ones that this client did not
+   * subscribe, because another program may have subscribed them.
    */
   remove(watch: Watch, signal?: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {
-      const wanted = entriesOf(watch);
-      const held = wanted.filter(({ key }) => this.#entries.has(key));
-      const foreign = wanted.filter((each) => !held.includes(each)).map(({ entry }) => entry);
-      await this.#release(held.map(({ key }) => key), signal);
+      const kept: string[] = [];
+      const foreign: Entry[] = [];
+      for (const { key, entry } of entriesOf(watch)) {
+        const known = this.#entries.get(key);
+        if (known === undefined) foreign.push(entry);
+        else if (known.kept > 0) {
+          known.kept--;
+          kept.push(key);
+        }
+      }
+      await this.#release(kept, signal);
       for (const [topic, securities] of byTopic(foreign)) {
         await this.#senders.unsubscribe(topic, securities, signal);
       }
@@ -153,10 +150,36 @@ export class Subscriptions {
     });
   }
 
+  /** Subscribes to what is not subscribed yet, and returns the entries with one more user each. */
+  async #use(watch: Watch, signal: AbortSignal | undefined): Promise<{ key: string; entry: Entry }[]> {
+    const wanted = entriesOf(watch);
+    this.#checkLimit(watch.securities);
+    const fresh = wanted.filter(({ key }) => !this.#entries.has(key)).map(({ entry }) => entry);
+    const tried: PushTopic[] = [];
+    try {
+      for (const [topic, securities] of byTopic(fresh)) {
+        tried.push(topic);
+        await this.#senders.subscribe(topic, securities, signal);
+      }
+    } catch (error) {
+      await this.#cancelFailed(
+        fresh.filter(({ topic }) => tried.includes(topic)),
+        signal?.aborted ? AbortSignal.timeout(END_MS) : undefined,
+      );
+      throw error;
+    }
+    return wanted.map(({ key, entry: added }) => {
+      const entry = this.#entries.get(key) ?? added;
+      entry.users++;
+      this.#entries.set(key, entry);
+      return { key, entry };
+    });
+  }
+
   async #release(keys: string[], signal: AbortSignal | undefined): Promise<void> {
     const unused: Entry[] = [];
     for (const key of keys) {
-      // A watch removes its entries only here, so the entry exists.
+      // Every watch and every `keep` is released only once, so an entry with such a user exists.
       const entry = this.#entries.get(key)!;
       if (--entry.users > 0) continue;
       // Remove the entry even if the cancellation fails: the gateway forgets it with the next break.
@@ -200,7 +223,9 @@ export class Subscriptions {
 function entriesOf({ topics, securities }: Watch): { key: string; entry: Entry }[] {
   const entries = new Map<string, Entry>();
   for (const topic of topics) {
-    for (const security of securities) entries.set(keyOf(topic, security), { topic, security, users: 0 });
+    for (const security of securities) {
+      entries.set(keyOf(topic, security), { topic, security, users: 0, kept: 0 });
+    }
   }
   return [...entries].map(([key, entry]) => ({ key, entry }));
 }

@@ -121,10 +121,12 @@ export class Watches {
     { topic, securities }: Params<typeof quotes.subscribe>,
     options: CallOptions,
   ): Promise<void> {
-    await this.#subscriptions.add({ topics: [topic], securities }, options.signal);
+    await this.#subscriptions.keep({ topics: [topic], securities }, options.signal);
   }
 
-  /** Cancels subscriptions that `subscribe` added. */
+  /**
+   * Cancels subscriptions that `subscribe` added, and those that this client did not make. Running watches keep theirs.
+   */
   async unsubscribe(
     { topic, securities }: Params<typeof quotes.unsubscribe>,
     options: CallOptions,

@@ -33,6 +33,36 @@ Deno.test("add() subscribes per topic to new securities, and its end unsubscribe
   assertEquals(subscriptions.size, 0);
 });
 
+Deno.test("remove() cancels what keep() added and what this client did not subscribe, and leaves running watches", async () => {
+  const { lines, subscriptions } = recorded();
+  const wanted = { topics: ["quote" as const], securities: [stock("A"), stock("B")] };
+  const end = await subscriptions.add({ topics: ["quote"], securities: [stock("A")] });
+  await subscriptions.keep(wanted);
+  await subscriptions.keep(wanted);
+  assertEquals(lines.splice(0), ["+ quote A", "+ quote B"]);
+  await subscriptions.remove(wanted);
+  assertEquals(lines.splice(0), []);
+  await subscriptions.remove({ ...wanted, securities: [...wanted.securities, stock("C")] });
+  assertEquals(lines.splice(0), ["- quote B", "- quote C"]);
+  await subscriptions.remove(wanted);
+  assertEquals(lines.splice(0), ["- quote B"]);
+  assertEquals([...subscriptions.current], [["quote", [stock("A")]]]);
+  await end();
+  assertEquals(lines, ["- quote A"]);
+  assertEquals(subscriptions.size, 0);
+});
+
+Deno.test("keep() leaves its subscriptions when a watch of the same securities ends", async () => {
+  const { lines, subscriptions } = recorded();
+  const wanted = { topics: ["tick" as const], securities: [stock("A")] };
+  const end = await subscriptions.add(wanted);
+  await subscriptions.keep(wanted);
+  await end();
+  assertEquals(lines, ["+ tick A"]);
+  await subscriptions.remove(wanted);
+  assertEquals(lines, ["+ tick A", "- tick A"]);
+});
+
 Deno.test("add() sends a pair once although it is given twice", async () => {
   const { lines, subscriptions } = recorded();
   const end = await subscriptions.add({ topics: ["tick", "tick"], securities: [stock("A"), stock("A")] });

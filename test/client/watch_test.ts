@@ -148,6 +148,17 @@ Deno.test("quotes.subscribe() counts with the watches, and its securities are su
   });
 });
 
+Deno.test("quotes.unsubscribe() does not cancel the subscription of a running watch", async () => {
+  await withDesk(async ({ client, gateway }) => {
+    const events = client.watch({ securities: [tencent] });
+    await until(events, ({ type }) => type === "quote");
+    await client.quotes.unsubscribe({ topic: "quote", securities: [tencent] });
+    assertEquals(gateway.state().subscriptions, 1);
+    await events.return?.();
+    assertEquals(gateway.state().subscriptions, 0);
+  });
+});
+
 Deno.test('"cut-push": the stream reconnects, subscribes again and reports the gap', async () => {
   await withDesk(async ({ client, clock, gateway }) => {
     const events = client.watch({ securities: [tencent] });
