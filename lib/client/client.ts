@@ -62,7 +62,8 @@ export interface ClientOptions {
   /**
    * Numbers of your accounts. Order pushes for other accounts arrive as `unknown` events.
    *
-   * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
+   * @default any account. After pushes of one kind have named two accounts, every further push of that kind has
+   * `unsureAccount`.
    */
   fundAccounts?: readonly string[];
   /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */

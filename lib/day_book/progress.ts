@@ -98,7 +98,10 @@ export class ProgressText {
     return inPlace ? `${CLEAR_LINE}${line.slice(0, Math.max(1, width - 1))}` : `${line}\n`;
   }
 
-  /** Returns the total number of rows as text, and how many of them this export has read. */
+  /**
+   * Returns the reading rate if this export has read all rows; otherwise the total number of rows, and how many of them
+   * it has read.
+   */
   #total(rows: number, now: number): string {
     const read = rate(this.#rows, now - this.#startedAt);
     return this.#rows >= rows ? read : `${count(rows)} rows in all, ${count(this.#rows)} of them read now`;

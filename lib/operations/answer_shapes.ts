@@ -47,7 +47,7 @@ export interface SeenAnswer {
   type?: number;
   /** The code of a socket's answer. */
   code?: string;
-  /** The name of the message in a socket's answer, and its members. */
+  /** The name of the message in a socket's answer. */
   message?: string;
   /** The members of the message. */
   payload?: Seen;
@@ -214,7 +214,7 @@ function count(lengths: Record<string, Lengths>, form: string, length: number): 
 /** A member with more unlisted codes than this is not treated as a code. */
 const MOST_UNLISTED = 5;
 
-/** Returns a code as it may be shown: every listed code, and others that look like the listed codes. */
+/** Returns a code if it is safe to show: it is listed, or looks like the listed codes. Otherwise returns `undefined`. */
 function shownCode(type: ValueType<unknown>, code: string): string | undefined {
   const codes = type.dictionary?.entries.map((each) => each.code) ?? [];
   if (codes.includes(code)) return code;
@@ -245,7 +245,7 @@ function kindOf(value: unknown): string {
 /** Maximum number of levels of an answer that are described. The deepest documented answer has five. */
 const MOST_LEVELS = 25;
 
-/** Returns what was seen of a member. A name such as "constructor" must not find a member of every object. */
+/** Returns what was seen of a member. Ignores inherited properties, because a member may be named "constructor". */
 function memberOf(members: Record<string, Seen>, name: string): Seen {
   if (!Object.hasOwn(members, name)) members[name] = { times: 0 };
   return members[name]!;
@@ -394,7 +394,12 @@ class Walker {
     const item = type?.isList ? type.item : type;
     const { rows } = type?.fields ?? {};
     if (rows?.type.isList) {
-      this.add(path, "envelope", "differs", `expected "${rows.wire}", came: a list without it`);
+      this.add(
+        path,
+        "envelope",
+        "differs",
+        `expected the list in member "${rows.wire}", came: a list outside of it`,
+      );
     }
     if (type !== undefined && !type.isList && items.length > 0) {
       const kinds = expectedKinds(type);
@@ -513,7 +518,10 @@ function fieldsFor(
   if (names.some((name) => name in value) || inner === undefined) return { known: fields };
   const isInline = Object.values(inner).some(({ wire }) => wire in value);
   return isInline
-    ? { known: inner, place: `expected "${wrapped.wire}", came: one record without it` }
+    ? {
+      known: inner,
+      place: `expected the record in member "${wrapped.wire}", came: the record outside of it`,
+    }
     : { known: fields };
 }
 
@@ -636,7 +644,7 @@ function envelope(
 
 const wholeOf = (value: unknown) => value instanceof WrittenNumber ? value.source : value;
 
-/** Returns a code of an answer as it may be shown: a listed code, or one of four digits. */
+/** Returns an answer's code if it is safe to show: it is listed or has four digits. Otherwise returns `undefined`. */
 function shownResponseCode(code: string): string | undefined {
   return ResponseCode.entries.some((each) => each.code === code) || /^\d{4}$/.test(code) ? code : undefined;
 }

@@ -341,7 +341,7 @@ export function listOf<T>(type: ValueType<T>, most = Infinity): ValueType<T[]> {
     shape: () => ({ kind: "list", of: type.shape() }),
     proto: type.proto,
     isList: true,
-    // A list never encodes or decodes its items through this member.
+    // The cast is safe: the list encodes and decodes its items with `type`, never with `item`.
     item: type as ValueType<unknown>,
     ...(type.dictionary && { dictionary: type.dictionary }),
     ...(type.fields && { fields: type.fields }),
@@ -380,8 +380,8 @@ interface RowsOptions {
 /**
  * Defines an answer that is a list. Servers send the list under its member, under an alias, without a member, one
  * level deeper under `data`, or as a single row. A record without any members counts as an empty list, because
- * servers omit empty lists. It does not prove that there are no rows, so `isListMissing` returns true for it. Invalid
- * are a record with only other members, a missing answer, and `null` instead of the list.
+ * servers omit empty lists. It does not prove that there are no rows, so `isListMissing` returns true for it. Rejects
+ * a record that has members but not this list, a missing answer, and `null` in place of the list.
  */
 export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
   const list = listOf(type);

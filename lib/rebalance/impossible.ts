@@ -9,7 +9,10 @@ import type { RebalanceFile } from "./plan_file.ts";
 import type { Prepared } from "./prepare.ts";
 import { useOf } from "./problem.ts";
 
-/** Returns the error. It names each cash buffer that no sale can restore, or else the limit of the turnover. */
+/**
+ * Returns the error. It names each cash buffer that no sale can restore. If there is none, it names `maxTurnover`, or
+ * `cashBuffer` if the file has no `maxTurnover`.
+ */
 export function impossible(prepared: Prepared, file: RebalanceFile): InvalidParamsError {
   const { problem: { budgets, items }, currencies, scales } = prepared;
   const issues: Issue[] = currencies.flatMap((currency, pool) => {

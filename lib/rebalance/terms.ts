@@ -86,10 +86,10 @@ const algorithm = z.strictObject({
     error: "expected a whole number from 1 to 99, because pov needs it",
   });
 
-/** Schema of the terms of execution, with their defaults; numbers are texts of digits. */
+/** Schema of the terms of execution, with their defaults. Numbers are decimal strings. */
 export const executionSchema = z.strictObject({
   peg: z.enum(pegs, { error: `expected one of ${pegs.join(", ")}` }).default("mid"),
-  collar: decimalText("0", "0.5", 'a part from 0 to 0.5, such as "0.02"').default("0.02"),
+  collar: decimalText("0", "0.5", 'a fraction from 0 to 0.5, such as "0.02"').default("0.02"),
   repriceEvery: duration(durationExpected).default("1m"),
   maxReprices: decimalText("0", "1000", "a whole number from 0 to 1000")
     .refine((text) => /^\d+$/.test(text), { error: "expected a whole number from 0 to 1000" })
@@ -111,7 +111,7 @@ export const executionSchema = z.strictObject({
 /**
  * Returns terms of execution. Missing members get their defaults.
  *
- * @param value A map, as read from a file; numbers are texts of digits.
+ * @param value A map, as read from a file. Numbers are decimal strings.
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
  */
 export function readExecutionTerms(value: unknown = {}, action = "execute the plan"): ExecutionTerms {

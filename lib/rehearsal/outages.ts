@@ -22,7 +22,8 @@ export const outageKinds = {
   "machine-asleep":
     "the machine sleeps for the time `for`: the wall clock advances, the process does not run",
   "gateway-down": "the gateway does not run for the time `for`; after that the login has expired",
-  "gateway-slow": "for the time `for`, every answer takes `by` (30s); a call waits 10 seconds for its answer",
+  "gateway-slow":
+    "for the time `for`, every answer takes `by` (default 30s); a call times out after 10 seconds",
   "busy": "for the time `for`, the broker rejects every call as busy",
   "login-expired": "the login expires; with `for`, every new login fails for that long",
   "displaced": "another device takes the login over, and keeps it for the time `for`",
@@ -193,19 +194,21 @@ function faultsOf({ at, what, for: span, by, recipe, catchUp }: Outage, options:
 
 function overlaps(outages: readonly Outage[]): Found[] {
   const found: Found[] = [];
-  const ends = new Map<string, number>();
+  const last = new Map<string, { what: OutageKind; end: number }>();
   const inOrder = outages.map((each, index) => ({ ...each, index, from: Date.parse(each.at) }))
     .sort((a, b) => a.from - b.from || a.index - b.index);
   for (const { what, for: span, index, from } of inOrder) {
     const lane = lanes[what];
     if (lane === undefined) continue;
-    if (from < (ends.get(lane) ?? -Infinity)) {
+    const previous = last.get(lane);
+    if (previous !== undefined && from < previous.end) {
       found.push({
         path: [index, "at"],
-        message: "it begins before the end of the previous outage of the same part",
+        message:
+          `it begins before the end of the previous outage, "${previous.what}", which affects the same part`,
       });
     }
-    ends.set(lane, from + (span === undefined ? 0 : durationOf(span)));
+    last.set(lane, { what, end: from + (span === undefined ? 0 : durationOf(span)) });
   }
   return found;
 }

@@ -1,6 +1,6 @@
 /**
- * Worlds that rebalance: the portfolio, the recipe, price moves and trading halts that a seed draws, and the rules that
- * must hold for the plans and their orders.
+ * Draws the rebalancing of a simulated world from its seed (portfolio, recipe, price moves, trading halts), and checks
+ * the plans and their orders.
  *
  * @module
  */
@@ -21,8 +21,8 @@ import { SYMBOLS } from "./pace.ts";
 const MINUTE = 60_000;
 
 /**
- * Fraction of the worlds with schedulers that rebalance: of full worlds, of short ones, and of those whose only program
- * is a scheduler on the direct transport.
+ * Probability that a world with a scheduler rebalances. `sole`: its only program is a scheduler on the direct
+ * transport.
  */
 const SHARES = { full: 0.45, short: 0.12, sole: 0.5 };
 /** Minutes from the open to each rebalancing of a day. The second rebalancing sells what the first one has bought. */
@@ -160,9 +160,9 @@ export function beyondPlan({ hash, plan }: PlanRecord, orders: readonly PlanOrde
 const LATE_MS = 4 * MINUTE;
 
 /**
- * Returns what is wrong with a purchase of a plan; `undefined` if a recent figure of the available cash, minus this
- * purchase and the plan's earlier purchases since that figure, is at least the buffer. Several figures are tried,
- * because other programs may use cash after an execution has read it.
+ * Returns the problem if a purchase left less cash than the buffer. Takes each recent figure of the available cash, and
+ * subtracts the plan's purchases since then, including this one. One result at or above the buffer is enough, because
+ * other programs may use cash after an execution has read it.
  *
  * @param purchase When the broker executed it, and the plan's purchases up to this one, with the cash that each used.
  */

@@ -47,7 +47,7 @@ misfire policy allows for missed slots. It fails for a recipe that writes.
 Without a recipe, the command removes the halt from the store, and the halt file. Paused
 recipes stay paused.`,
   flags: resumeFlags,
-  // The flags that remain name the account.
+  // Keeps --gateway, --transport and --config: they select the account whose halt is removed.
   without: ["push", "plain-http", "auth-url", "timeout"],
   exits: [],
   examples: ["resume end-of-day", "resume end-of-day --catch-up", "resume"],

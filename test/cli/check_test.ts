@@ -121,7 +121,7 @@ Deno.test("check rejects a folder that does not exist or contains no recipe", as
   }
 });
 
-Deno.test("check finds nothing wrong with the ready recipes, as a process", async () => {
+Deno.test("check, run as a process, accepts the recipes in recipes/", async () => {
   const { code, err } = await spawned(["check", "recipes"]);
   assertEquals([code, err], [0, "hsgate: 8 recipes, no mistakes; 3 are not trusted\n"]);
 });
@@ -354,7 +354,7 @@ steps:
   assertEquals(sound.code, 0, sound.err);
 });
 
-Deno.test("check of one recipe compiles no file that begins with another recipe's name, and limits the size of other files", async () => {
+Deno.test("check of one recipe skips files that begin with another recipe's name, and limits the total size of files that begin otherwise", async () => {
   const step = (id: number) => `  - { id: s${id}, uses: orders.today, with: { market: hk } }\n`;
   const steps = `steps:\n${Array.from({ length: 450 }, (_, id) => step(id)).join("")}`;
   const names = Array.from({ length: 60 }, (_, index) => `a${index}.yaml`);

@@ -1,6 +1,7 @@
 // deno-lint-ignore-file no-console -- the lines of the simulator go to the console, and are caught there
 /**
- * Runs every command line with an address that contains a secret in every place, and prints the lines that show it.
+ * Puts an address with a secret into every argument and flag of every command. Prints the command lines whose output
+ * shows the secret.
  * It is a separate process, so that it runs in a folder of its own.
  *
  * @module

@@ -19,7 +19,7 @@ async function look(client: Client, lists: readonly string[]): Promise<Map<strin
   return found;
 }
 
-/** Returns the numbers of new orders in a list. */
+/** Returns the rows of a list whose orders are new. */
 function newOrders(list: string, before: Map<string, Listed[]>, after: Map<string, Listed[]>): Listed[] {
   const known = new Set(before.get(list)!.map(({ orderId }) => orderId));
   return after.get(list)!.filter(({ orderId }) => !known.has(orderId));

@@ -84,7 +84,7 @@ Deno.test("HttpServer refuses a foreign Host and a foreign Origin before it read
   await server.close();
 });
 
-Deno.test("HttpServer refuses a request with two headers of which a proxy could use the other one", async () => {
+Deno.test("HttpServer refuses a request that repeats a header with another value, because a proxy could use the other value", async () => {
   const server = serve();
   const host = `host: 127.0.0.1:${server.port}`;
   const twice = [
@@ -104,7 +104,7 @@ Deno.test("HttpServer refuses a request with two headers of which a proxy could 
   await server.close();
 });
 
-Deno.test("HttpServer joins chunks, and refuses extensions and trailers that are longer than a head", async () => {
+Deno.test("HttpServer joins chunks, and refuses chunk extensions and trailers above the size limit of a request head", async () => {
   const server = serve();
   const ask = async (body: string) => (await exchange(server.port, `${CHUNKED}${body}`)).split("\r\n")[0];
   assertEquals(await ask('3;a=b\r\n{"a\r\n1\r\n"\r\n3\r\n:1}\r\n0\r\nx-last: 1\r\n\r\n'), "HTTP/1.1 200 OK");

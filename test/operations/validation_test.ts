@@ -590,7 +590,7 @@ Deno.test("Params and Result follow from the catalogue", pure, () => {
   const unlisted: Params<typeof orders.place> = { ...limitOrder, side: "unlisted:9" };
   // @ts-expect-error algorithmic orders buy or sell, and nothing else
   const side: Params<typeof algo.place>["side"] = "short-open";
-  // @ts-expect-error an order can be sent with only two units of the trailing distance
+  // @ts-expect-error `trailBy` of a request accepts only "percentage" and "spread"
   const trail: Params<typeof orders.place>["trailBy"] = "price";
 
   const answered: Result<typeof orders.place> = { orderId: "1" };

@@ -1,4 +1,4 @@
-/** Compares plans with every combination of trades of small accounts, and with a lower bound on large ones. */
+/** Compares the plans of small accounts with every combination of trades. */
 import { assert, assertEquals } from "@std/assert";
 import { add, compare, divide, isZero, multiply, normalize, subtract } from "../../lib/decimal.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";

@@ -317,7 +317,7 @@ Deno.test("top-level code of a step or a recipe is ended, and can access nothing
     await issueOf("rule.ts"),
     'it cannot be loaded: its default export contains a function at "steps.0.with.text": expected plain JSON data',
   );
-  assertStringIncludes(await issueOf("round.ts"), 'a circle at "x"');
+  assertStringIncludes(await issueOf("round.ts"), 'a circular reference at "x"');
   assertStringIncludes(await issueOf("none.ts"), "expected a default export");
   assertEquals((await loadRecipe(`${folder.path}/fine.ts`)).name, "fine");
 });

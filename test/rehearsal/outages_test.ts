@@ -73,14 +73,14 @@ Deno.test("readOutages() reports every mistake with its place and what was expec
   );
 });
 
-Deno.test("readOutages() rejects overlapping outages of one kind, and broken YAML", () => {
+Deno.test("readOutages() rejects overlapping outages of one part of the system, and broken YAML", () => {
   assertEquals(
     problemsOf(`
 - { at: 2025-03-05T09:00+08:00, for: 3h, what: scheduler-down }
 - { at: 2025-03-05T11:00+08:00, what: kill }
 - { at: 2025-03-05T12:00+08:00, what: kill }
 `),
-    ["3:9: 1.at: it begins before the end of the previous outage of the same part"],
+    ['3:9: 1.at: it begins before the end of the previous outage, "scheduler-down", which affects the same part'],
   );
   assertEquals(problemsOf("- { at: 1")[0]?.slice(0, 2), "1:");
   assertEquals(problemsOf("at: 2025"), ["1:1: expected a list"]);

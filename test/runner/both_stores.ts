@@ -8,7 +8,7 @@ import { withStores } from "./support.ts";
 
 /**
  * Defines a test that runs with SQLite in memory, and with PostgreSQL if there is one. Each store that it opens is new.
- * A test that opens one store twice uses the given kind to create a place for the store.
+ * To open the same store twice, a test calls `kind.place()` and opens the store from the result.
  */
 export function testBoth(name: string, run: (kind: Kind) => Promise<void>): void {
   for (const kind of kinds) {

@@ -20,7 +20,7 @@ for (
 ) {
   const began = "plan" in before ? "as a plan" : "live";
   testBoth(
-    `a run that began ${began}, and continues with live trading "${setting}", ends ${ending}`,
+    `a run that began ${began}, and continues with live trading "${setting}", ends with the state (and reason) "${ending}"`,
     async () => {
       const written: string[] = [];
       const recipe = orders([], {

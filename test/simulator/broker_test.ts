@@ -276,7 +276,7 @@ Deno.test("orders.cancelMany names the orders that it could not cancel; cancelAl
   assertEquals(all.cancelled.length, 2);
 });
 
-Deno.test("orders.today ends day orders at the close, and clearing moves the day into history", () => {
+Deno.test("Broker cancels day orders after the close, and clearing moves the day into history", () => {
   const desk = open(MORNING);
   const resting = place(desk, { ...tencent, side: "buy", quantity: "100", price: "400" });
   const filled = place(desk, {
@@ -350,7 +350,7 @@ Deno.test("orders.place cannot sell what was bought today on the mainland", () =
   place(desk, { ...sale, price: desk.price(symbol) });
 });
 
-Deno.test("orders.place sends a conditional order when its price is reached, at any time of day", () => {
+Deno.test("orders.place accepts a conditional order at any time, and sends it when its price is reached", () => {
   const desk = open(Date.parse("2025-08-17T12:00:00Z"));
   const order = { ...tencent, side: "buy", quantity: "100", validDays: 5 };
   const last = desk.price("00700.HK");
@@ -492,7 +492,7 @@ Deno.test("orders.place trades options in hundreds, and the journal matches the 
   });
   assert(row?.fees?.optionClearingFee !== undefined && row.fees.optionRegulatoryFee !== undefined);
   assertEquals(journalSum(desk.broker, ["us"]), cashOf(desk.broker, "us"));
-  // The week after it expires, and leaves the account.
+  // The option expires in the following week, and leaves the account.
   desk.clock.set(Date.parse("2025-08-25T15:00:00Z"));
   const held = ask<Holding[]>(desk.broker, "account.holdings", { market: "us" });
   assertEquals(held.some((each) => each.symbol === symbol), false);

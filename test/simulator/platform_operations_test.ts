@@ -52,7 +52,9 @@ Deno.test("startSimulator() answers every operation of the sockets as the gatewa
   }
 
   async function overSocket(operation: AnyOperation, params: unknown): Promise<Record<string, unknown>> {
-    if ("gap" in operation.socket) throw new Error("a socket carries it");
+    if ("gap" in operation.socket) {
+      throw new Error(`Cannot call "${operation.wire}" over a socket: it has no socket message`);
+    }
     const { request, response, requestType = operation.wire } = operation.socket;
     const wire = encodeParams(operation, params);
     for (const { wire: member, gap } of Object.values(operation.request.fields ?? {})) {

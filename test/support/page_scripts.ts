@@ -1,4 +1,4 @@
-/** Reads the scripts of README and of two pages, and runs them unchanged against the simulator. */
+/** Reads the scripts of README and of two pages, and runs them against the simulator. Only addresses are replaced. */
 import { assert, assertEquals } from "@std/assert";
 import { ShiftedClock } from "../../lib/time.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
@@ -56,7 +56,7 @@ export async function assertRuns(script: PageScript, options: RunOptions): Promi
   const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, ...platform } = simulator.info;
   const { host, port } = new URL(gatewayUrl);
   const file = `${options.folder}/${script.name}.ts`;
-  // Only the ports differ from the page.
+  // Replaces the addresses of the page, and adds the simulator's push address to `gateway`.
   const onPage = (part: string) =>
     part.replaceAll("127.0.0.1:11111", host).replaceAll("127.0.0.1:11112", pushAddress);
   const withPush = onPage(script.text).replaceAll(

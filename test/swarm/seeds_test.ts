@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { swarm } from "../../lib/swarm/mod.ts";
 
-// A process that dies in a world closes nothing, so its ciphers stay until they are collected.
+// A simulated process that is killed does not close its ciphers. They stay until garbage collection.
 const sanitizeResources = false;
 
 Deno.test("one day of each seed from 1 to 60, over both transports, ends without a failure", {
@@ -18,7 +18,7 @@ Deno.test("one day of each seed from 1 to 60, over both transports, ends without
 });
 
 Deno.test(
-  "two days of a seed end without a failure, and the money of both ties",
+  "two days of a seed end without a failure, and the cash, holdings and fund journal of each day agree",
   { sanitizeResources },
   async () => {
     const { days, failures } = await swarm({ seeds: 1, fromSeed: 7_002, days: 2, shrinks: false });

@@ -91,8 +91,8 @@ export async function readExport(
   options: LoadOptions = {},
 ): Promise<{ value: unknown; code: CodeFiles }> {
   const code = options.code ?? await findCode(file, options.folder ?? new URL(".", file), options.signal);
-  const main = `import { hand } from ${ourMain};\n` +
-    `import * as module from ${JSON.stringify(file.href)};\nhand(module.default);\n`;
+  const main = `import { sendExport } from ${ourMain};\n` +
+    `import * as module from ${JSON.stringify(file.href)};\nsendExport(module.default);\n`;
   const { value } = await load(file, options, {
     code,
     main,

@@ -11,8 +11,8 @@ import { type FromStep, MESSAGE_MARK, type ToStep } from "./step_messages.ts";
 // deno-lint-ignore no-console -- a step may print, and its output must not mix with the answers
 for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
 
-// Deno would keep these values in its cache, where a step cannot store anything. Deno's own error would name an
-// internal file.
+// `localStorage` and `caches` would store values in Deno's cache, which a step may not write. Deno's own error would name
+// an internal file.
 const withoutStorage = (name: string, cause: unknown) =>
   new Error(
     `it uses ${name}, which code of a recipe does not have; to keep values, let the step write a file that its ` +
@@ -102,7 +102,7 @@ async function readAnswers(
 }
 
 /** Sends the default export of a recipe's file, then ends. */
-export function hand(value: unknown): void {
+export function sendExport(value: unknown): void {
   const fault = value === undefined ? "nothing" : notPlain(value, []);
   send(
     fault === undefined
@@ -124,7 +124,7 @@ function notPlain(
   if (typeof value === "number" && !Number.isFinite(value)) return `${value}${at}`;
   if (["function", "bigint", "symbol"].includes(typeof value)) return `a ${typeof value}${at}`;
   if (typeof value !== "object" || value === null) return undefined;
-  if (around.includes(value)) return `a circle${at}`;
+  if (around.includes(value)) return `a circular reference${at}`;
   if (path.length > 100) return "too many levels";
   for (const [name, each] of Object.entries(value)) {
     const fault = notPlain(each, [...path, name], [...around, value]);

@@ -59,7 +59,7 @@ export async function copyStore(from: Store, to: Store): Promise<CopiedTable[]> 
           },
         );
       }
-      // The copy is the same store, so it keeps the id.
+      // Deletes the id of the target: the copy gets the id of the source.
       await to.run("delete from store");
       const copied: CopiedTable[] = [];
       for (const [table, ...key] of tables) {

@@ -88,8 +88,8 @@ export type SchedulerEvent =
 
 const DAY_MS = 86_400_000;
 /**
- * Time between the first two searches for the outcome of an interrupted write. It doubles after each search, up to the
- * interval at which open orders are compared: an outcome that several searches did not find may need a person.
+ * Time between the first two searches for the outcome of an interrupted write. It doubles after each search, up to
+ * `RECONCILE_MS`: if several searches did not find the outcome, a person probably has to resolve the write.
  */
 const PROVE_AGAIN_MS = 20_000;
 /** Number of runs that one batch removes; this takes a few milliseconds. */
@@ -113,7 +113,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #recovering = new Map<string, Promise<void>>();
   /** When to search again for the outcome of a run's writes, by the monotonic clock, and after how long. */
   readonly #proveAgain = new Map<string, { at: number; waitMs: number }>();
-  /** The comparison of open orders in progress, and the time of the next one by the monotonic clock. */
+  /** The running comparison of open orders with the broker's lists. `#followAt` is the monotonic time of the next one. */
   #following: Promise<void> | undefined;
   #followAt = -Infinity;
   #cancelTimer: () => void = () => {};
@@ -216,8 +216,8 @@ export class Scheduler implements AsyncDisposable {
   }
 
   /**
-   * Replaces the whole set of recipes. Lists the slots of the old set up to now first, pauses recipes that the new set
-   * lacks, and resumes recipes that are back from now.
+   * Replaces the whole set of recipes. First lists the slots of the old set up to now. Then pauses recipes that the new
+   * set lacks, and resumes recipes that have returned; their slots before now are not listed.
    */
   async reload(recipes: readonly CompiledRecipe[]): Promise<void> {
     await this.#inTurn(() => this.#reload(recipes));

@@ -140,7 +140,7 @@ export function daysBefore(calendars: Calendars, book: Book, date: string, count
   return days.reverse();
 }
 
-/** Texts of local times: lists show the same orders again and again. */
+/** Caches local times as text, because lists return the same orders repeatedly. */
 const localTimes = new Map<number, string>();
 const MOST_TIMES = 10_000;
 

@@ -110,7 +110,7 @@ function withoutGaps(value: unknown, fields: FieldsInfo): unknown {
 
 const specials = new WeakMap<FieldsInfo, ReadonlyMap<string, FieldsInfo[string]>>();
 
-/** Returns the members, by their wire names, that have no field in the message or have members of their own. */
+/** Returns the members, by their wire names, that have no field in the message or contain such a member. */
 function specialOf(fields: FieldsInfo): ReadonlyMap<string, FieldsInfo[string]> {
   let special = specials.get(fields);
   if (special === undefined) {

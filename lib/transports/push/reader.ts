@@ -39,7 +39,8 @@ interface PushReaderOptions {
   /**
    * Numbers of the user's accounts.
    *
-   * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
+   * @default any account. After pushes of one kind have named two accounts, every further push of that kind has
+   * `unsureAccount`.
    */
   fundAccounts?: readonly string[];
 }

@@ -45,7 +45,8 @@ export interface PushHooks extends PushQueueOptions {
   /**
    * Numbers of the user's accounts. Order pushes that name another account, or no account, arrive as `unknown` events.
    *
-   * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
+   * @default any account. After pushes of one kind have named two accounts, every further push of that kind has
+   * `unsureAccount`.
    */
   fundAccounts?: readonly string[];
   /**

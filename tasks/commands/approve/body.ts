@@ -14,7 +14,7 @@ import { recipeNamed } from "../shared/recipe_files.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { approvePlan, planOf, refusePlan as refuseOnePlan } from "../rebalance/decide.ts";
 
-/** Approves a missed run; skips it if it is too late. */
+/** Approves a plan or a missed run. A run whose deadline or window has passed is skipped instead. */
 export async function approve({ args: [given = ""], flags, host }: ApproveInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   const plan = await planOf(store, given, "approve");
@@ -35,7 +35,7 @@ export async function approve({ args: [given = ""], flags, host }: ApproveInput)
   return row.state === "due" ? 0 : 1;
 }
 
-/** Skips a missed run that waits for approval. */
+/** Refuses a plan, or skips a missed run that waits for approval. */
 export async function refuse({ args: [given = ""], flags, host }: RefuseInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   const plan = await planOf(store, given, "refuse");

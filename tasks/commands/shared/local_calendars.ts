@@ -45,8 +45,8 @@ async function placeBeside(flags: Shared, host: Host): Promise<CalendarsPlace> {
 }
 
 /**
- * Returns the place of the file that the settings name. If the settings were found in the working folder, their trust
- * covers only a calendar file outside that folder.
+ * Returns the place of the file that the settings name. If the settings were found in the working folder, a calendar
+ * file in that folder needs its own trust. A file outside the folder does not.
  */
 async function placeIn(set: string | undefined, flags: Shared, host: Host): Promise<CalendarsPlace> {
   if (set === undefined) return { path: FILE, isFound: true };
