@@ -27,7 +27,7 @@ export class BrokerClock {
   readonly #calendars: Calendars;
   #last: ClockDifference | undefined;
   #worst: ClockDifference | undefined;
-  #quoted: number | undefined;
+  #quoteTime: number | undefined;
 
   /** @param now Returns this machine's time, Unix milliseconds. */
   constructor(now: () => number, calendars: Calendars) {
@@ -47,7 +47,7 @@ export class BrokerClock {
    */
   takeQuote(time: number): void {
     const now = this.#now();
-    this.#quoted = time;
+    this.#quoteTime = time;
     if (time > now || dateAt(time) < lastSessionBefore(this.#calendars, dateAt(now))) {
       this.#compare({ ms: now - time, source: "a quote of 00700.HK" });
     }
@@ -65,14 +65,14 @@ export class BrokerClock {
 
   /** Whether the broker's time is unknown: no answer and no quote contained it. */
   get isUnknown(): boolean {
-    return this.#last === undefined && this.#quoted === undefined;
+    return this.#last === undefined && this.#quoteTime === undefined;
   }
 
   /**
    * Time of the recorded quote in Unix milliseconds, if there is one. The broker's clock cannot be earlier.
    */
-  get quoted(): number | undefined {
-    return this.#quoted;
+  get quoteTime(): number | undefined {
+    return this.#quoteTime;
   }
 
   /** The largest difference beyond the limit, if there was one. */
@@ -94,7 +94,7 @@ export function describeDifference({ ms }: Pick<ClockDifference, "ms">): string 
   return `this machine's clock is ${text} ${ms > 0 ? "ahead of" : "behind"} the broker's`;
 }
 
-const QUOTED = "00700.HK";
+const QUOTE_SYMBOL = "00700.HK";
 const QUOTE_ZONE = "Asia/Hong_Kong";
 
 /** Returns the date of the session before a date; empty if no calendar covers it. */
@@ -117,7 +117,7 @@ const dateAt = (time: number) =>
  */
 export async function askQuoteTime(client: Client, signal: AbortSignal): Promise<number | undefined> {
   try {
-    const [quote] = await client.quotes.latest({ securities: [securityOf(QUOTED)] }, { signal });
+    const [quote] = await client.quotes.latest({ securities: [securityOf(QUOTE_SYMBOL)] }, { signal });
     const text = quote?.marketTime ?? quote?.tradeTime ?? "";
     const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)/.exec(text) ??
       [];

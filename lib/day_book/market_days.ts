@@ -49,10 +49,10 @@ const DAYS_WITHOUT_BROKER_TIME = 7;
  */
 export function isOverForSure(
   { market, day, session, runningDay }: MarketDay,
-  { last, quoted }: { last: unknown; quoted: number | undefined },
+  { last, quoteTime }: { last: unknown; quoteTime: number | undefined },
 ): boolean {
   if (last !== undefined) return true;
-  if (quoted !== undefined && isOverAt(market, { day, session }, quoted)) return true;
+  if (quoteTime !== undefined && isOverAt(market, { day, session }, quoteTime)) return true;
   return Temporal.PlainDate.from(day).until(runningDay).days > DAYS_WITHOUT_BROKER_TIME;
 }
 

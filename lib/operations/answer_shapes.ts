@@ -274,23 +274,25 @@ class Walker {
   }
 
   /** Returns the differences, with the number of values at their places. */
-  ended(): Difference[] {
+  finalDifferences(): Difference[] {
     const all = [...this.differences.values()];
-    const isCode = ({ path, kind }: Difference) =>
+    const hasTooManyCodes = ({ path, kind }: Difference) =>
       kind === "code" &&
       all.filter((each) => each.kind === "code" && each.path === path).length > MOST_UNLISTED;
-    const noCodes = [...new Set(all.filter(isCode).map(({ path }) => path))].map((path): Difference => ({
+    const summaries = [...new Set(all.filter(hasTooManyCodes).map(({ path }) => path))].map((
+      path,
+    ): Difference => ({
       path,
       kind: "code",
       weight: "differs",
-      times: all.filter((each) => each.path === path && isCode(each)).reduce(
+      times: all.filter((each) => each.path === path && hasTooManyCodes(each)).reduce(
         (sum, { times }) => sum + times,
         0,
       ),
       of: 1,
       text: `more than ${MOST_UNLISTED} codes are not in the code table`,
     }));
-    return [...all.filter((each) => !isCode(each)), ...noCodes].map((each) => {
+    return [...all.filter((each) => !hasTooManyCodes(each)), ...summaries].map((each) => {
       const place = each.kind === "missing" ? this.#parents.get(each.path) : each.path;
       return { ...each, of: Math.max(each.times, this.#values.get(place ?? each.path) ?? 1) };
     });
@@ -568,7 +570,7 @@ export function examine(operation: AnyOperation, wire: WireAnswer): Examined {
   const walker = new Walker(wire.over);
   const values = new Set<string>();
   const collect = (value: unknown) => eachValue(value, (text) => values.add(text));
-  const ended = (answer: SeenAnswer) => ({ answer, differences: walker.ended(), values });
+  const ended = (answer: SeenAnswer) => ({ answer, differences: walker.finalDifferences(), values });
   const body: Seen = { times: 0 };
   if (wire.over === "socket") {
     const { type, code, text, payload } = wire;

@@ -109,11 +109,11 @@ export interface PlanOrder {
 /** Returns the orders of plans that the broker has accepted. */
 export function planOrdersOf(
   intents: ReadonlyMap<string, Intent>,
-  claims: ReadonlyMap<string, Executed>,
+  executedByIntent: ReadonlyMap<string, Executed>,
   orders: ReadonlyMap<string, TrueOrder>,
 ): PlanOrder[] {
   const found: PlanOrder[] = [];
-  for (const [id, { name, isRefused, orderIds }] of claims) {
+  for (const [id, { name, isRefused, orderIds }] of executedByIntent) {
     const intent = intents.get(id);
     if (intent?.why.plan === undefined || name !== "orders.place" || isRefused) continue;
     found.push({ intent, orders: orderIds.flatMap((orderId) => orders.get(orderId) ?? []) });

@@ -11,8 +11,8 @@ import type { Host } from "../terminal/host.ts";
 import { commands } from "./table.ts";
 
 /** Runs a command line and resolves to its exit code; never rejects. */
-export async function main(words: readonly string[], world: Host): Promise<number> {
-  let host = world;
+export async function main(words: readonly string[], rawHost: Host): Promise<number> {
+  let host = rawHost;
   let command: Command | undefined;
   const notes: string[] = [];
   let isSilent = true;
@@ -47,10 +47,10 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     command = found[0]!;
     // Text printed from here on may come from the broker.
     const { shownHost } = await import("../terminal/shown_host.ts");
-    const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(world));
+    const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(rawHost));
     const watched = Object.assign(copy, {
-      out: (line: string) => (isSilent = false, world.out(line)),
-      note: (line: string) => (notes.push(line), world.note(line)),
+      out: (line: string) => (isSilent = false, rawHost.out(line)),
+      note: (line: string) => (notes.push(line), rawHost.note(line)),
     });
     host = shownHost(watched, { figures: command.figures ?? true, words });
     const rest = asked.slice(command.name.split(" ").length);
@@ -62,15 +62,15 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     for (const each of [out, html]) {
       if (typeof each === "string") (await import("./shared/linked_out.ts")).refuseLinkedOut(each);
     }
-    const goesByDays = command.calendars === undefined && !command.without?.includes("config");
-    if (goesByDays) {
+    const usesCalendars = command.calendars === undefined && !command.without?.includes("config");
+    if (usesCalendars) {
       const { applyCalendars } = await import("./shared/local_calendars.ts");
       await applyCalendars(parsed.flags, host);
     }
     return ended(await body({ ...parsed, host }), host);
   } catch (error) {
     const { errorData, report } = await import("../terminal/error_report.ts");
-    if (host === world) host = (await import("../terminal/shown_host.ts")).shownHost(world, { words });
+    if (host === rawHost) host = (await import("../terminal/shown_host.ts")).shownHost(rawHost, { words });
     report(error, command, host);
     const isEnded = error instanceof InterruptedError || error instanceof Deno.errors.BrokenPipe;
     if (!isEnded && wantsJson(words)) host.out(JSON.stringify({ error: errorData(error, command, host) }));

@@ -23,9 +23,9 @@ const addresses = [
   "http://127.0.0.1:1/?a=b&token=hunter2",
 ];
 /** Parts of the passwords that no output may contain, also with percent signs. */
-const SHOWN = /hun(ter2|[/@]|%2f|%40)|ter2(\?|%3f)|ter2:@/i;
+const SECRET_PARTS = /hun(ter2|[/@]|%2f|%40)|ter2(\?|%3f)|ter2:@/i;
 
-const printed = { log: console.log, error: console.error };
+const realConsole = { log: console.log, error: console.error };
 let said = "";
 for (const name of ["log", "error", "info", "warn", "debug"] as const) {
   console[name] = (...parts: unknown[]) => void (said += `${parts.join(" ")}\n`);
@@ -71,8 +71,8 @@ async function run(words: readonly string[], env: Record<string, string> = {}): 
   clearTimeout(timer);
   const all = said + out + err;
   lines++;
-  if (SHOWN.test(all)) {
-    printed.log(JSON.stringify({ words, env: Object.keys(env), all: all.slice(0, 600) }));
+  if (SECRET_PARTS.test(all)) {
+    realConsole.log(JSON.stringify({ words, env: Object.keys(env), all: all.slice(0, 600) }));
   }
 }
 
@@ -114,4 +114,4 @@ for (const address of addresses) {
     }
   }
 }
-printed.error(`${lines} command lines`);
+realConsole.error(`${lines} command lines`);

@@ -134,12 +134,12 @@ deskTest(
       return await rebalanceStep.run(given, context, () => undefined);
     };
     const change = () => Deno.writeTextFile(recipeFile, `${TEXT}# edited\n`);
-    const wish = () => ({ by: "Ada", at: clock.now() });
+    const approval = () => ({ by: "Ada", at: clock.now() });
     try {
       const early = await run("rebalance/1", async (plan) => {
         await change();
         const { code, message } = await assertRejects(
-          () => approveExactly(store, plan, wish()),
+          () => approveExactly(store, plan, approval()),
           BrokerError,
         );
         assertEquals(code, "plan-changed");
@@ -149,13 +149,13 @@ deskTest(
       assertEquals([early.ok, early.state, early.reason], [false, "stopped", reason]);
       assertStringIncludes(noted.logs.at(-1)!, `is refused: ${reason}`);
       const late = await run("rebalance/2", async (plan) => {
-        await approveExactly(store, plan, wish());
+        await approveExactly(store, plan, approval());
         await change();
       });
       assertEquals([late.ok, late.state, late.reason, sent()], [false, "stopped", reason, 0]);
       const renamed = await run("rebalance/renamed", async (plan) => {
         await Deno.rename(recipeFile, `${desk.out}/renamed.yaml`);
-        await approveExactly(store, plan, wish());
+        await approveExactly(store, plan, approval());
       });
       const gone = `its recipe "${recipeFile}" is no longer there`;
       assertEquals([renamed.ok, renamed.reason, sent()], [false, gone, 0]);
@@ -171,7 +171,7 @@ deskTest(
         const next = { file: recipeFile, sha256: await sha256(`${TEXT}# edited\n`) };
         const killed = await assertRejects(() =>
           run(stepKey, async (plan) => {
-            await approveExactly(store, plan, wish());
+            await approveExactly(store, plan, approval());
             await Deno.writeTextFile(recipeFile, `${TEXT}# edited\n`);
             throw new RangeError("killed");
           }), RangeError);
@@ -186,7 +186,10 @@ deskTest(
       }
       // Without an edit, the same approval executes the plan.
       clock.advance(60_000);
-      const kept = await run("rebalance/3", async (plan) => void await approveExactly(store, plan, wish()));
+      const kept = await run(
+        "rebalance/3",
+        async (plan) => void await approveExactly(store, plan, approval()),
+      );
       assertEquals([kept.reason?.includes("has changed"), sent() > 0], [undefined, true]);
     } finally {
       await Deno.remove(desk.out, { recursive: true });

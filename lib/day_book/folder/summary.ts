@@ -202,7 +202,7 @@ function provisionalReasons(facts: MarketFacts): string[] {
   if (clock.wrong !== undefined) {
     reasons.push("the clocks of this machine and of the broker differ by more than a minute");
   } else if (day.isOver && !isOverForSure(day, clock)) {
-    reasons.push(clock.quoted === undefined ? UNTIMED : QUOTED_BEFORE);
+    reasons.push(clock.quoteTime === undefined ? UNTIMED : QUOTED_BEFORE);
   }
   for (const { spec, origin } of parts) {
     if (origin === "today") reasons.push(`${spec.list} come from today's list`);

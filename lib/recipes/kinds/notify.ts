@@ -77,11 +77,11 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
   secretParams: [["mail", "password"]],
   reaches({ webhook, chat, mail }) {
     const server = memberOf(mail, "host");
-    const isOpen = memberOf(mail, "tls") === "none" && !isLoopback(String(server));
+    const isUnencrypted = memberOf(mail, "tls") === "none" && !isLoopback(String(server));
     const hosts = [
       webhook,
       memberOf(chat, "url"),
-      isOpen ? `${server} without encryption (tls: none)` : server,
+      isUnencrypted ? `${server} without encryption (tls: none)` : server,
     ];
     return hosts.flatMap((host) => host === undefined ? [] : [{ kind: "host" as const, name: String(host) }]);
   },
@@ -89,8 +89,8 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));
     const url = memberOf(chat, "url");
     // The whole webhook address of a chat is a token.
-    const isOpen = typeof url === "string" && secretOf(url) === undefined && !isOnThisMachine(url);
-    if (isOpen) wrong(["chat", "url"], secretAddress("chat"));
+    const isExposed = typeof url === "string" && secretOf(url) === undefined && !isOnThisMachine(url);
+    if (isExposed) wrong(["chat", "url"], secretAddress("chat"));
   },
   check(given, wrong) {
     if (notifyWays.every((way) => given[way] === undefined)) {

@@ -25,13 +25,13 @@ interface ShowOptions {
   quiet?: boolean;
 }
 
-type Seen = Pick<Host, "note" | "errTerminal" | "color" | "env" | "isTerminal" | "size">;
+type ShowHost = Pick<Host, "note" | "errTerminal" | "color" | "env" | "isTerminal" | "size">;
 
 /** Time between two drawings. Users cannot read faster. */
 const REDRAW_MS = 100;
 
 /** Starts a progress display. */
-export function showRun(host: Seen, options: ShowOptions): RunShow {
+export function showRun(host: ShowHost, options: ShowOptions): RunShow {
   if (host.errTerminal !== undefined && host.env("TERM") !== "dumb") {
     return new LiveTree(host, host.errTerminal, options.tree);
   }
@@ -45,7 +45,7 @@ export function showRun(host: Seen, options: ShowOptions): RunShow {
 
 /** Redraws the tree in place, at each event and as time passes. */
 class LiveTree implements RunShow {
-  readonly #host: Seen;
+  readonly #host: ShowHost;
   readonly #terminal: NonNullable<Host["errTerminal"]>;
   readonly #tree: RunTree;
   readonly #timer: ReturnType<typeof setInterval>;
@@ -54,7 +54,7 @@ class LiveTree implements RunShow {
   #frame = 0;
   #drawnAt = -Infinity;
 
-  constructor(host: Seen, terminal: NonNullable<Host["errTerminal"]>, tree: RunTree) {
+  constructor(host: ShowHost, terminal: NonNullable<Host["errTerminal"]>, tree: RunTree) {
     this.#host = host;
     this.#terminal = terminal;
     this.#tree = tree;

@@ -36,7 +36,7 @@ export async function calendarsPlace(flags: Shared, host: Host): Promise<Calenda
 }
 
 /** Like `calendarsPlace`, but ignores settings that are not trusted. */
-async function placeBeside(flags: Shared, host: Host): Promise<CalendarsPlace> {
+async function trustedCalendarsPlace(flags: Shared, host: Host): Promise<CalendarsPlace> {
   const isNamed = [flags.config, host.env("HSGATE_CONFIG"), host.env("HSGATE_CALENDARS")].some(Boolean);
   if (isNamed) return await calendarsPlace(flags, host);
   const { foundSettings } = await import("./session.ts");
@@ -146,7 +146,7 @@ export async function applyTrustedCalendars(
   flags: Shared,
   host: Host,
 ): Promise<RefusedCalendars | undefined> {
-  const place = await placeBeside(flags, host);
+  const place = await trustedCalendarsPlace(flags, host);
   const { path } = place;
   const { TrustError } = await import("../../../lib/runner/trust/trust_file.ts");
   let found: CalendarFile | undefined;
