@@ -105,7 +105,7 @@ export class Subscriptions {
     });
   }
 
-  /** Subscribes like {@linkcode Subscriptions.add}, but only {@linkcode Subscriptions.remove} ends the subscriptions. */
+  /** Subscribes like {@linkcode Subscriptions.add}, but only {@linkcode Subscriptions.remove} ends it. */
   keep(watch: Watch, signal?: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {
       for (const { entry } of await this.#use(watch, signal)) entry.kept++;

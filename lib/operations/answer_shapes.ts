@@ -214,7 +214,7 @@ function count(lengths: Record<string, Lengths>, form: string, length: number): 
 /** A member with more unlisted codes than this is not treated as a code. */
 const MOST_UNLISTED = 5;
 
-/** Returns a code if it is safe to show: it is listed, or looks like the listed codes. Otherwise returns `undefined`. */
+/** Returns a code if it is safe to show (listed, or like the listed codes). Otherwise returns `undefined`. */
 function shownCode(type: ValueType<unknown>, code: string): string | undefined {
   const codes = type.dictionary?.entries.map((each) => each.code) ?? [];
   if (codes.includes(code)) return code;

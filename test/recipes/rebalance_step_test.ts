@@ -197,7 +197,7 @@ deskTest(
   },
 );
 
-/** Returns the members of a context that let a step trade in the test's simulator. Creates a temporary folder for `out`. */
+/** Returns the members of a context that let a step trade in the test's simulator. Creates a folder for `out`. */
 async function withDesk({ client, clock, store, machine, open }: DeskHouse) {
   const desk = open();
   return {

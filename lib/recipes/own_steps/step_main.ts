@@ -11,8 +11,8 @@ import { type FromStep, MESSAGE_MARK, type ToStep } from "./step_messages.ts";
 // deno-lint-ignore no-console -- a step may print, and its output must not mix with the answers
 for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
 
-// `localStorage` and `caches` would store values in Deno's cache, which a step may not write. Deno's own error would name
-// an internal file.
+// `localStorage` and `caches` would store values in Deno's cache, which a step may not write. Deno's own error would
+// name an internal file.
 const withoutStorage = (name: string, cause: unknown) =>
   new Error(
     `it uses ${name}, which code of a recipe does not have; to keep values, let the step write a file that its ` +

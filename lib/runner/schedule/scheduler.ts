@@ -113,7 +113,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #recovering = new Map<string, Promise<void>>();
   /** When to search again for the outcome of a run's writes, by the monotonic clock, and after how long. */
   readonly #proveAgain = new Map<string, { at: number; waitMs: number }>();
-  /** The running comparison of open orders with the broker's lists. `#followAt` is the monotonic time of the next one. */
+  /** The running comparison of open orders with the broker's lists. `#followAt` is the next one's monotonic time. */
   #following: Promise<void> | undefined;
   #followAt = -Infinity;
   #cancelTimer: () => void = () => {};
