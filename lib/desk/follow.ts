@@ -126,6 +126,19 @@ function isSmaller(intent: Intent, reading: ListReading): boolean {
   return compare(sumOf(sizes.map((size) => size ?? "0")), quantity) < 0;
 }
 
+/** Records that only a person can decide which orders belong to an intent. Returns what is missing. */
+export async function leaveToPerson(
+  records: Records,
+  intent: Intent,
+  { verdict: { why, orderIds }, reading: { lists } }: {
+    verdict: Extract<Verdict, { is: "ambiguous" }>;
+    reading: ListReading;
+  },
+): Promise<string> {
+  await records.moveFrom(intent, { to: "ambiguous", by: "list", data: { why, orderIds, lists } });
+  return "a person's decision";
+}
+
 /**
  * Follows the orders of an acknowledged intent. Returns what is missing, if something is: an order of an earlier day in
  * the lists, or the order that a triggered conditional order has placed.
@@ -137,15 +150,7 @@ export async function follow(
 ): Promise<string | undefined> {
   const { records } = deps;
   const { orderIds, verdict } = await withParts(records, intent, reading);
-  if (verdict?.is === "ambiguous") {
-    const { why, orderIds } = verdict;
-    await records.moveFrom(intent, {
-      to: "ambiguous",
-      by: "list",
-      data: { why, orderIds, lists: reading.lists },
-    });
-    return "a person's decision";
-  }
+  if (verdict?.is === "ambiguous") return await leaveToPerson(records, intent, { verdict, reading });
   // Until the other intent is resolved, ending this one could lose its fills.
   if (verdict?.is === "partial" && verdict.isContested) return verdict.missing;
   const own = orderIds.map((id) => reading.orders.get(id));

@@ -14,7 +14,7 @@ import {
   type SeenOrder,
   withChildLists,
 } from "./broker_lists.ts";
-import { beforeAmendments, follow, type FollowDeps, othersOf, ownerIn } from "./follow.ts";
+import { beforeAmendments, follow, type FollowDeps, leaveToPerson, othersOf, ownerIn } from "./follow.ts";
 import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
 import { amendedElsewhere, judge, laterProofOf, provesAbsence, type Verdict } from "./prove.ts";
 import { amendmentsSince, forgetAbsence, noteIntent, openIntents } from "./queries.ts";
@@ -305,12 +305,7 @@ async function applyReading(
       return await follow(deps, now, reading);
     }
     case "ambiguous":
-      await records.moveFrom(intent, {
-        to: "ambiguous",
-        by: "list",
-        data: { why: verdict.why, orderIds: verdict.orderIds, lists: reading.lists },
-      });
-      return "a person's decision";
+      return await leaveToPerson(records, intent, { verdict, reading });
     case "partial":
     case "unprovable":
       // A reading that shows something contradicts the earlier readings that showed nothing, so the count starts again.

@@ -160,6 +160,30 @@ deskTest(
 );
 
 deskTest(
+  "a split order is not followed by one of its parts while another may belong to a lost order",
+  async (house) => {
+    const { open, desk, clock, round, intents, simulator: { faults } } = house;
+    const large = { ...ORDER, quantity: "800000", price: "1.00" } as const;
+    const [own, other] = [open({ resolveMs: 0 }).client(), open({ resolveMs: 0 }).client()];
+    // The smaller order is sent after the lists were read for the large one, and before the large one is sent.
+    const beforeWrite = async () => {
+      faults.arm({ kind: "lost-answer", operation: "orders.place" });
+      await assertRejects(() => other.orders.place({ ...large, quantity: "200000" }), OutcomeUnknownError);
+    };
+    await own.orders.place(large, { beforeWrite });
+    clock.advance(10 * 60_000);
+    round();
+    const { unresolved } = await desk.reconcile({ markets: ["hk"] });
+    // A part of 200,000 may be the smaller order, and the other way round.
+    assertEquals((await intents()).map(({ state, orderIds }) => [state, orderIds.length]).sort(), [
+      ["acknowledged", 1],
+      ["unknown", 0],
+    ]);
+    assertEquals(unresolved.length, 2);
+  },
+);
+
+deskTest(
   "the parts of a split order are found although one of them was amended before the first reading",
   async (house) => {
     const { trader, client, desk, clock, round, intents } = house;
@@ -173,7 +197,9 @@ deskTest(
       const orderId = which === "first" ? placed.orderId : parts.map((order) => order.orderId).sort().at(-1)!; // three parts
       const { quantity = "0" } = parts.find((order) => order.orderId === orderId)!; // it was just placed
       const smaller = price === to ? "100000" : quantity;
-      await trader.orders.amend({ market: "hk", symbol: "00700.HK", orderId, quantity: smaller, price: to });
+      const change = { market: "hk", symbol: "00700.HK", orderId, quantity: smaller, price: to } as const;
+      await trader.orders.amend(change);
+      if (which === "last") await trader.orders.amend({ ...change, price: "0.27" });
     }
     clock.advance(10 * 60_000);
     round();

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { ListReading, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
-import { childrenIn, judge, laterProofOf, provesAbsence } from "../../lib/desk/prove.ts";
+import { amendedElsewhere, childrenIn, judge, laterProofOf, provesAbsence } from "../../lib/desk/prove.ts";
 import { fingerprintOf } from "../../lib/desk/terms.ts";
 import { operationOfPath } from "../../lib/operations/mod.ts";
 
@@ -276,6 +276,36 @@ Deno.test("the lists that were read for a later amendment of the order prove a l
   const same = amendment({ quantity: "100", price: "550.00" });
   assertEquals(laterProofOf(same, [next({ earlier: { quantity: "100", price: "550" } })]), undefined);
   assertEquals(laterProofOf({ ...lost, sentAt: undefined }, [next()]), undefined);
+});
+
+Deno.test("an order of the same listing and side that belongs to nobody may be a lost order with other terms", () => {
+  const other = { price: "600", quantity: "900" };
+  assertEquals(amendedElsewhere(intent(), readingWith(order("1", other)), new Map()), ["1"]);
+  const cases: Record<string, readonly string[]> = {
+    "another side": amendedElsewhere(
+      intent(),
+      readingWith(order("1", { ...other, side: "sell" })),
+      new Map(),
+    ),
+    "another listing": amendedElsewhere(
+      intent(),
+      readingWith(order("1", { ...other, symbol: "00005.HK" })),
+      new Map(),
+    ),
+    "an earlier day": amendedElsewhere(
+      intent(),
+      readingWith(order("1", { ...other, day: "2025-08-14" })),
+      new Map(),
+    ),
+    "known before": amendedElsewhere(intent({ known: ["1"] }), readingWith(order("1", other)), new Map()),
+    "of another intent": amendedElsewhere(
+      intent(),
+      readingWith(order("1", other)),
+      new Map([["1", { intent: "other" }]]),
+    ),
+    "a cancellation": amendedElsewhere(intent({ kind: "cancel" }), readingWith(order("1", other)), new Map()),
+  };
+  for (const [what, found] of Object.entries(cases)) assertEquals(found, [], what);
 });
 
 Deno.test("a lost amendment of only the trigger value counts as executed when the list shows the new value", () => {
