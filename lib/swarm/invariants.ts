@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { compare, type Decimal, multiply, sumOf } from "../decimal.ts";
+import { compare, type Decimal, multiply, subtract, sumOf } from "../decimal.ts";
 import type { Intent } from "../desk/intent.ts";
 import { findIntent, recentIntents } from "../desk/queries.ts";
 import { type IntentState, unresolvedStates } from "../desk/states.ts";
@@ -314,32 +314,39 @@ export const invariants = {
 const MOST_DIVIDED = 12;
 
 /**
- * Returns whether only a person can decide about an unresolved order: its order at the broker may also belong to
- * another unresolved intent with the same terms, and there is not exactly one division that gives each intent its whole
- * quantity. For example, an order for 100 may be one part of a lost order for 300.
+ * Returns whether only a person can decide which orders belong to an intent: an order at the broker may be one of its
+ * orders, but may also belong to another intent with the same terms, and there is not exactly one division that gives
+ * each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300.
  */
 function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "intents">): boolean {
-  if (intent.kind !== "place" || !unresolvedStates.includes(intent.state)) return false;
-  const quantityOf = ({ params }: Intent) => String(params.quantity ?? "0");
   // A cancellation names orders that may belong to no intent.
   const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
+  const { orders } = swarm.truth;
+  const total = (some: readonly TrueOrder[]) => sumOf(some.map(({ quantity }) => quantity));
+  /** Quantity of the orders of an intent that are not known as its own. */
+  const missingOf = ({ params, orderIds }: Intent) => {
+    const known = total(orderIds.flatMap((id) => orders.get(id) ?? []));
+    return subtract(String(params.quantity ?? "0"), known);
+  };
+  const isUnclear = (each: Intent) =>
+    each.kind === "place" && (unresolvedStates.includes(each.state) ||
+      each.state === "acknowledged" && compare(missingOf(each), "0") > 0);
+  if (!isUnclear(intent)) return false;
   const candidatesOf = (each: Intent) =>
-    [...swarm.truth.orders.values()].filter((order) =>
+    [...orders.values()].filter((order) =>
       !owned.has(order.orderId) && !each.known.includes(order.orderId) &&
       isSame(each.params, order, "terms") &&
-      compare(order.quantity, quantityOf(each)) <= 0
+      compare(order.quantity, missingOf(each)) <= 0
     );
   const own = candidatesOf(intent);
   const rivals = intents.filter((each) =>
-    each.id !== intent.id && each.kind === "place" && unresolvedStates.includes(each.state) &&
-    candidatesOf(each).some((order) => own.includes(order))
+    each.id !== intent.id && isUnclear(each) && candidatesOf(each).some((order) => own.includes(order))
   );
   const [rival] = rivals;
   if (rival === undefined) return false;
   const its = candidatesOf(rival);
   const contested = own.filter((order) => its.includes(order));
   if (rivals.length > 1 || contested.length > MOST_DIVIDED) return true;
-  const total = (orders: readonly TrueOrder[]) => sumOf(orders.map(({ quantity }) => quantity));
   let divisions = 0;
   for (let mask = 0; mask < 2 ** contested.length; mask++) {
     const share = own.filter((order) => {
@@ -347,8 +354,8 @@ function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "i
       return index < 0 || (mask & (1 << index)) !== 0;
     });
     const rest = its.filter((order) => !share.includes(order));
-    const fits = compare(total(share), quantityOf(intent)) === 0 &&
-      compare(total(rest), quantityOf(rival)) === 0;
+    const fits = compare(total(share), missingOf(intent)) === 0 &&
+      compare(total(rest), missingOf(rival)) === 0;
     if (fits) divisions++;
   }
   return divisions !== 1;

@@ -37,7 +37,7 @@ Deno.test("the invariant of the cash fails if any of its amounts is below zero",
   }
 });
 
-Deno.test("an intent may stay unknown for a person only if an order at the broker fits another unknown intent too", () => {
+Deno.test("an intent may wait for a person only if an order at the broker fits another intent too", () => {
   const terms = { symbol: "00700.HK", side: "buy", price: "500" };
   const intent = (id: string, quantity: string, fields = {}) => ({
     id,
@@ -50,18 +50,22 @@ Deno.test("an intent may stay unknown for a person only if an order at the broke
     filled: "0",
     ...fields,
   });
-  const check = (intents: ReturnType<typeof intent>[], quantities: string[]) => {
-    const orders = quantities.map((quantity, at) => ({
+  const check = (
+    intents: (Omit<ReturnType<typeof intent>, "orderIds"> & { orderIds: readonly string[] })[],
+    shown: (string | { quantity: string; status: string })[],
+  ) => {
+    const orders = shown.map((each, at) => ({
       ...terms,
       orderId: `o${at}`,
-      quantity,
       filled: "0",
-      status: "waiting",
+      ...typeof each === "string" ? { quantity: each, status: "waiting" } : each,
     }));
     const executed = { name: "orders.place", params: terms, orderIds: ["o0"], isRefused: false };
     // These invariants read only these members.
     const seen = {
-      swarm: { truth: { orders: new Map(orders.map((order) => [order.orderId, order])) } },
+      swarm: {
+        truth: { orders: new Map(orders.map((order) => [order.orderId, order])), isShownOpen: () => false },
+      },
       intents,
       byId: new Map(intents.map((each) => [each.id, each])),
       claims: new Map([["one", executed]]),
@@ -85,6 +89,14 @@ Deno.test("an intent may stay unknown for a person only if an order at the broke
   assertEquals(check([one, { ...other, state: "filled" }], ["100"])[0], true);
   assertEquals(check([one, { ...other, known: ["o0"] }], ["100"])[0], true);
   assertEquals(check([one, { ...other, params: { ...other.params, price: "501" } }], ["100"])[0], true);
+  // The broker has accepted an order for 200 and split it; the lost order for 100 may be its second part.
+  const split = { ...intent("one", "200", { state: "acknowledged" }), orderIds: ["o0"] };
+  const lost = intent("other", "100");
+  const ended = ["100", "100"].map((quantity) => ({ quantity, status: "cancelled" }));
+  assertEquals(check([split, lost], ended)[1], false);
+  assertEquals(check([split], ended)[1], true);
+  assertEquals(check([split, { ...lost, state: "abandoned" }], ended)[1], true);
+  assertEquals(check([{ ...split, params: { ...split.params, quantity: "100" } }, lost], ended)[1], true);
 });
 
 Deno.test("a write belongs to the process that has the run", () => {
