@@ -46,10 +46,12 @@ export interface FaultTarget {
   lockStore(tries: number): void;
   /** A person halts trading for a time. */
   halt(ms: number): void;
-  /** The owner trades in the broker's app. */
+  /** The owner places an order in the broker's app. */
   tradeByHand(size: number): void;
   /** The owner places the latest order once more in the broker's app. */
   repeatByHand(): void;
+  /** The owner amends or cancels an order of ours in the broker's app. */
+  changeByHand(size: number): void;
 }
 
 /** A kind of fault. */
@@ -283,8 +285,7 @@ export const faultTable = {
     strike: (target, size) => target.halt(between(size, 10 * SECOND, 20 * MINUTE)),
   },
   "foreign-order": {
-    text:
-      "the owner places or cancels an order in the broker's app, perhaps with the terms of an order of ours",
+    text: "the owner places an order in the broker's app, perhaps with the terms of an order of ours",
     perDay: 4,
     strike: (target, size) => target.tradeByHand(size),
   },
@@ -293,6 +294,12 @@ export const faultTable = {
     perDay: 5,
     state: "unknown",
     strike: (target) => target.repeatByHand(),
+  },
+  "changed-order": {
+    text: "the owner amends or cancels one of our latest open orders in the broker's app",
+    perDay: 5,
+    state: "unknown",
+    strike: (target, size) => target.changeByHand(size),
   },
   "stop-within": {
     text: "a process gets no processor for up to three minutes in the middle of a run or an order",

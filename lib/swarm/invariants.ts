@@ -316,9 +316,13 @@ const MOST_DIVIDED = 12;
 /**
  * Returns whether only a person can decide which orders belong to an intent: an order at the broker may be one of its
  * orders, but may also belong to another intent with the same terms, and there is not exactly one division that gives
- * each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300.
+ * each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300. The same holds
+ * if the owner has amended an order before the lists have shown it with its own terms.
  */
-function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "intents">): boolean {
+function isForPerson(
+  intent: Intent,
+  { swarm, intents, claims }: Pick<Seen, "swarm" | "intents" | "claims">,
+): boolean {
   // A cancellation names orders that may belong to no intent.
   const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
   const { orders } = swarm.truth;
@@ -332,6 +336,7 @@ function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "i
     each.kind === "place" && (unresolvedStates.includes(each.state) ||
       each.state === "acknowledged" && compare(missingOf(each), "0") > 0);
   if (!isUnclear(intent)) return false;
+  if (claims.get(intent.id)?.orderIds.some((id) => orders.get(id)?.isAmendedByHand)) return true;
   const candidatesOf = (each: Intent) =>
     [...orders.values()].filter((order) =>
       !owned.has(order.orderId) && !each.known.includes(order.orderId) &&

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { compare, subtract } from "../decimal.ts";
 import { decideIntent } from "../desk/decide.ts";
 import { clearHalt, setHalt, unresolvedIntents } from "../desk/queries.ts";
 import { targetsOf } from "../desk/terms.ts";
@@ -13,7 +14,7 @@ import { systemMachine, wait } from "../time.ts";
 import { SqliteError } from "./disk.ts";
 import { SYMBOLS } from "./pace.ts";
 import { lots, priceNear } from "./programs.ts";
-import type { Executed, Truth } from "./truth.ts";
+import { type Executed, liveStatuses, type Truth } from "./truth.ts";
 import type { World } from "./world.ts";
 
 const MINUTE = 60_000;
@@ -148,11 +149,37 @@ export class People {
     });
   }
 
+  /** Lets the owner amend or cancel one of our latest open orders in the broker's app. */
+  changeByHand(size: number): void {
+    this.#truth.byHand(() => {
+      const open = [...this.#truth.orders.values()].filter(({ by, status }) =>
+        by === "desk" && liveStatuses.includes(status)
+      );
+      const order = open[open.length - 1 - Math.floor(size * Math.min(3, open.length))];
+      if (order === undefined) return;
+      const { orderId, symbol, side, quantity, price } = order;
+      const part = (size * 7919) % 1;
+      const terms = { market: "hk", orderId, symbol, quantity, price, orderType: "enhanced-limit" };
+      if (part < 0.3) return this.#callByHand("orders.cancel", terms);
+      const near = priceNear(Number(price), side === "buy" ? -0.01 : 0.01, this.#world.now);
+      const lot = lots(symbol, 1, this.#world.now);
+      const isReduced = part < 0.6 && compare(quantity, lot) > 0;
+      this.#callByHand("orders.amend", {
+        ...terms,
+        ...isReduced ? { quantity: subtract(quantity, lot) } : { price: near },
+      });
+    });
+  }
+
   #placeByHand(terms: Readonly<Record<string, unknown>>): void {
+    this.#callByHand("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
+  }
+
+  #callByHand(name: Executed["name"], params: Readonly<Record<string, unknown>>): void {
     try {
-      this.#truth.broker.call("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
+      this.#truth.broker.call(name, params);
     } catch {
-      // The market is closed, or the cash is not sufficient. The app would show this error.
+      // The market is closed, for example, or the cash is not sufficient. The app would show this error.
     }
   }
 

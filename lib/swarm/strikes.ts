@@ -121,8 +121,8 @@ export class Strikes implements FaultTarget {
     this.#striking = undefined;
     const isNow = aim === undefined ? undefined : () => !this.isQuiet && this.has(aim);
     const { operation: _, ...anyCall } = fault;
-    // The next write comes too late for a state that lasts until a list is read.
-    const isForAny = aim !== undefined && !isBeforeAnswer(aim);
+    // Only in the state "sent" is the next write the right call: other states end before it, or need a list.
+    const isForAny = aim !== undefined && aim !== "sent";
     simulated.faults.arm(isForAny ? anyCall : fault, isNow, () => this.onStruck(kind));
   }
 
@@ -308,6 +308,10 @@ export class Strikes implements FaultTarget {
     this.#surroundings.people.repeatByHand();
   }
 
+  changeByHand(size: number): void {
+    this.#surroundings.people.changeByHand(size);
+  }
+
   #pick(size: number): Process | undefined {
     const alive = this.#surroundings.alive();
     return alive[Math.floor(size * alive.length)];
@@ -334,7 +338,3 @@ export class Strikes implements FaultTarget {
     }
   }
 }
-
-/** Returns whether an intent in this state waits for the answer to its write, or has not been sent yet. */
-const isBeforeAnswer = (state: IntentState) =>
-  state === "planned" || state === "approved" || state === "sent";

@@ -35,6 +35,8 @@ export interface TrueOrder {
   placedAt: number;
   /** Whether it ended with the market's day, and not by a cancellation. */
   hasLapsed: boolean;
+  /** Whether the owner has amended it in the broker's app. */
+  isAmendedByHand: boolean;
 }
 
 /** An order write that the broker has executed. */
@@ -259,6 +261,7 @@ export class Truth {
       by: known?.by ?? call?.by ?? "owner",
       call: known?.call ?? call?.call ?? 0,
       placedAt: known?.placedAt ?? this.#world.now,
+      isAmendedByHand: known?.isAmendedByHand || call?.by === "owner" && call.name === "orders.amend",
       hasLapsed: known?.hasLapsed ||
         call === undefined && known?.status.includes("pending") === false &&
           (status === "cancelled" || status === "part-filled-cancelled"),
