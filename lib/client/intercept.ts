@@ -74,7 +74,7 @@ export function intercepted(client: Client, interceptor: Interceptor): Client {
 
 /** Intercepts the transport too, because a caller could use it to bypass the client. */
 function interceptedTransport(inner: Transport, interceptor: Interceptor): Transport {
-  const { openPushes, push, logins, account, name } = inner;
+  const { openPushes, push, logins, account, name, readOnly } = inner;
   return {
     name,
     call: async (operation, params, options) =>
@@ -95,6 +95,7 @@ function interceptedTransport(inner: Transport, interceptor: Interceptor): Trans
     ...account !== undefined && { account: () => account.call(inner) },
     ...openPushes !== undefined && { openPushes: (hooks) => openPushes.call(inner, hooks) },
     ...logins !== undefined && { logins },
+    ...readOnly !== undefined && { readOnly },
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   };
 }

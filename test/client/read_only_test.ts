@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { connectConfigured } from "../../lib/client/configured.ts";
 import { connect } from "../../lib/client/connect.ts";
+import { intercepted } from "../../lib/client/intercept.ts";
 import { loadSettings } from "../../lib/client/load_settings.ts";
 import { BrokerError, LoginExpiredError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
@@ -98,6 +99,20 @@ Deno.test('readOnly "yes" never sends the trade password, and "login" sends it f
     assertEquals(await codeOf(client.account.login({})), "read-only");
     assertEquals(await codeOf(client.account.login({ password: PASSWORD })), "read-only");
     assertEquals(gateway.state().tradeLogin, "out");
+  }
+});
+
+Deno.test("the transport of an intercepted client says what its connection refuses", async () => {
+  await using far = farEnd(() => ok({}));
+  for (const readOnly of ["yes", "login", undefined] as const) {
+    await using client = await connect({
+      gateway: { url: far.url, ...readOnly !== undefined && { readOnly } },
+    });
+    const wrapped = intercepted(client, {
+      write: ({ send }) => send({}),
+      raw: (_path, _params, send) => send(),
+    });
+    assertEquals(wrapped.transport.readOnly, readOnly);
   }
 });
 
