@@ -334,3 +334,18 @@ Deno.test("a store behind links uses the files next to the real file, even if th
   Deno.writeFileSync(`${real}-wal`, new Uint8Array(100));
   assertStringIncludes(String(await openedAs(link!)), "real.db-wal");
 });
+
+Deno.test("verifying a store of a newer version reports the version, whatever its tables are named", async () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/hsgate.db`;
+  {
+    await using store = await openSqlite(path);
+    await store.run("insert into migration (version) values (99)");
+  }
+  {
+    using file = new DatabaseSync(path);
+    file.exec(`create table "a""b" (n integer) strict`);
+  }
+  const error = await assertRejects(() => verifyStoreFile(path), StoreError);
+  assertEquals(error.code, "newer-store");
+});

@@ -94,8 +94,10 @@ function faultsOfFile(path: string, mark: Mark | undefined): string[] {
     const isStore = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migration'")
       .get();
     if (isStore !== undefined) {
-      if (tablesIn(file) === "foreign") return [FOREIGN_TABLES];
-      const value = foreignValueIn(path);
+      const kind = tablesIn(file);
+      if (kind === "foreign") return [FOREIGN_TABLES];
+      // Opening a store of a newer version reports its version.
+      const value = kind === "newer" ? undefined : foreignValueIn(path);
       return value === undefined ? [] : [value];
     }
     const tables = file.prepare("select count(*) as n from sqlite_master").get()?.n;
