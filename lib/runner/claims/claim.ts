@@ -130,7 +130,7 @@ export class LeaseKeeper {
    * Renews the lease now, before a write goes out. A process that was suspended may have lost its lease before its
    * timers noticed.
    *
-   * @throws {LeaseLostError} When another process has the run.
+   * @throws {LeaseLostError} When this process has lost the lease.
    * @throws {BrokerError} When the store does not answer.
    */
   async renewOrThrow(): Promise<void> {

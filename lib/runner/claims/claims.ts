@@ -48,7 +48,7 @@ export interface Claimer {
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** Called once for each new cause that blocks a due run. */
   onBlocked?(run: BlockedRun): void | Promise<void>;
-  /** Called when a due run has ended instead of being claimed, within the transaction. */
+  /** Called within the transaction when a due run, instead of being claimed, has failed because its recipe changed. */
   onEnd?(runKey: string): void | Promise<void>;
 }
 
@@ -188,7 +188,7 @@ async function hasStepsOfOther(store: Store, recipe: CompiledRecipe, row: Claima
 
 /**
  * Ends an interrupted run as failed if its recipe has changed and it may write. The new steps could repeat a write of
- * the old steps. Returns whether it did.
+ * the old steps. Returns whether it ended the run.
  */
 async function endChanged(
   store: Store,

@@ -79,8 +79,8 @@ export function loginRefusalIn(error: unknown): LoginRefusedError | BusyError | 
 }
 
 /**
- * Blocks the login of an account, and returns a warning; `undefined` if the login was blocked already. Call it in the
- * last transaction of the run whose login was refused.
+ * Blocks the login of an account, and returns a warning; `undefined` if the login was blocked already. A wrong password
+ * also replaces a block that would end by itself. Call it in the last transaction of the run whose login was refused.
  */
 export async function holdRefusedLogin(
   store: Store,

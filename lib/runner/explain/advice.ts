@@ -63,10 +63,9 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
   const since = steps[0]?.started_at ?? row.started_at ?? row.slot_at;
   const isOpenStep = ({ step }: WriteSent) =>
     steps.length === 0 || steps.some(({ step_id }) => step_id === step);
-  const sent = (await eventDataOf(store, row.run_key, WRITE_SENT)).map((data): WriteSent => JSON.parse(data))
-    .filter(
-      isOpenStep,
-    ); // written by the run itself
+  const sent = (await eventDataOf(store, row.run_key, WRITE_SENT))
+    .map((data): WriteSent => JSON.parse(data)) // written by the run itself
+    .filter(isOpenStep);
   const operations = [...new Set(sent.map(({ operation }) => operation))];
   const lists = [...new Set(sent.flatMap((each) => each.lists))];
   return [

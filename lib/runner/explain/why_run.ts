@@ -85,7 +85,7 @@ export function showLength(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
-/** On a busy machine, a run may begin this long after it is due. Only a longer delay counts as late. */
+/** A delay counts as late from this length on. On a busy machine, a run may begin a few seconds after it is due. */
 const LATE_MS = 30_000;
 
 /** Returns by how many milliseconds a scheduled run began late; 0 if it was on time. */

@@ -427,7 +427,7 @@ export async function hasLoginHold(store: Store, recipe: string): Promise<boolea
   ) !== undefined;
 }
 
-/** Ends every login hold that a run of a recipe began; returns how many. */
+/** Ends every login hold that a run of a recipe began; returns how many holds it ended. */
 export async function endLoginHolds(store: Store, recipe: string): Promise<number> {
   return await store.run(
     `update lease set until = 0 where (name like 'displaced:%' or name like 'login:%') and until > 0

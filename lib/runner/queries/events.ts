@@ -72,7 +72,7 @@ export async function hasEvent(store: Store, runKey: string, kind: string, data:
   ) !== undefined;
 }
 
-/** Returns whether a run of a recipe after an instant has an event of this kind. */
+/** Returns whether a run of a recipe, with a slot after an instant, has an event of this kind. */
 export async function hasEventSince(
   store: Store,
   { recipe, kind, slotAfter }: { recipe: string; kind: string; slotAfter: number },
@@ -128,7 +128,7 @@ export async function scheduleBeginnings(store: Store): Promise<EventRow[]> {
   );
 }
 
-/** Returns the first jumps of the clock between two instants. */
+/** Returns the first three jumps of the clock between two instants. */
 export async function clockJumps(
   store: Store,
   from: number,
@@ -201,7 +201,7 @@ export interface StoredNotice {
   given_up_at: number | null;
 }
 
-/** Inserts a notice that is due now, unless its key exists; returns whether it did. */
+/** Inserts a notice that is due now, unless its key exists; returns whether the notice is new. */
 export async function insertNotice(
   store: Store,
   { dedupeKey, channel, body, runKey }: { dedupeKey: string; channel: string; body: string; runKey?: string },

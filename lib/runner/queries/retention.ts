@@ -9,7 +9,12 @@ import { countOldIntents, countOldPlans, pruneIntents, prunePlans } from "../../
 
 /** How much the store keeps. */
 export interface Retention {
-  /** Days for which finished runs are kept, with their steps, outputs, files, events and notices. @default 400 */
+  /**
+   * Days for which finished runs are kept, with their steps, outputs, records of files, events and notices; also for
+   * ended order intents and rebalancing plans.
+   *
+   * @default 400
+   */
   runsDays: number;
   /**
    * Maximum number of runs of one recipe. Beyond it, the oldest are removed, but no run that ended in the last 30 days.
@@ -100,8 +105,8 @@ export class Pruner {
   #counted = "";
 
   /**
-   * @param limit Limit of each delete of a batch: this many runs or events, ten times as many log lines, or a tenth as
-   * many plans, whose rows are large. Other processes then wait only briefly.
+   * @param limit Limit of each delete of a batch: this many runs, events or order intents, ten times as many log lines,
+   * or a tenth as many plans, whose rows are large. Other processes then wait only briefly.
    * @throws {RangeError} If runs or logs would not be kept long enough.
    */
   constructor(store: Store, keep: Retention, { limit = 500 }: { limit?: number } = {}) {

@@ -181,7 +181,7 @@ export async function insertRuns(store: Store, runs: readonly NewRun[], now: num
   return new Set(added.map(({ run_key }) => run_key));
 }
 
-/** Inserts a row unless its key exists; returns whether it did. */
+/** Inserts a row unless its key exists; returns whether the row is new. */
 export async function insertRun(store: Store, run: NewRun, now: number): Promise<boolean> {
   return await store.run(insertRunSql, ...newRow(run, now)) === 1;
 }
@@ -264,8 +264,8 @@ interface Reopening {
 }
 
 /**
- * Changes the kind of a due run, makes it due now, and removes its deadline. Changes no run that writes. Returns whether
- * it changed the run.
+ * Changes the kind of a run that is due now or later, makes it due at once, and removes its deadline. Changes no run
+ * that writes. Returns whether it changed the run.
  */
 export async function convertDueRun(
   store: Store,

@@ -122,7 +122,7 @@ export class RunReport {
     await this.#log.flush();
   }
 
-  /** Reports an event. A failed report does not fail the run. */
+  /** Reports an event. If the log cannot be written, the run continues. */
   emit(bare: BareRunEvent): void {
     const { machine, redactor, onEvent } = this.#options;
     const { run_key: runKey, recipe } = this.#row;
@@ -187,7 +187,7 @@ function reasonOf(state: string, reason: string | undefined): Readonly<Record<st
 export const matters = (level: LogLevel, least: LogLevel): boolean =>
   logLevels.indexOf(level) >= logLevels.indexOf(least);
 
-/** Maximum number of lines of a run. */
+/** After this many lines of a run, the log keeps only its warnings and errors. */
 export const MOST_LINES = 1_000;
 /** Maximum number of lines of a run, with the warnings and errors that are kept beyond {@linkcode MOST_LINES}. */
 const MOST_SEVERE_LINES = 1_200;

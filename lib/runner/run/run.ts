@@ -427,7 +427,7 @@ class Execution {
 
   /**
    * Blocks a refused login for every process of the store, and returns a warning. Pauses the recipe after a wrong
-   * password. After a run without a refusal, clears earlier refusals.
+   * password. After a successful run that used the account, clears earlier refusals.
    */
   async #noteRefusedLogin(state: RunOutcome["state"], now: number): Promise<string | undefined> {
     const { store, machine, passwordMarkOf } = this.#deps;
@@ -551,7 +551,10 @@ export function outcomeOf(
   return isEmpty ? { state: "skipped", reason: "condition" } : { state: "ok" };
 }
 
-/** Returns the desk of an account for the orders of a recipe, with the narrower limits of the two. */
+/**
+ * Returns the desk of an account for the orders of a recipe. Each limit is the narrower one of the account's and the
+ * recipe's.
+ */
 export function deskOf(
   deps: RunDeps,
   account: string,

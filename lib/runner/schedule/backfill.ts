@@ -72,7 +72,8 @@ const reopens: Record<BackfillMode, readonly RunState[]> = {
 /**
  * Finds what a backfill would run, oldest first, and changes nothing.
  *
- * @throws {TypeError} For a recipe that writes, that keeps a login alive, or that reads as of now on a past day.
+ * @throws {TypeError} For a recipe that writes, that keeps a login alive, that has no schedule, or that reads as of now
+ * on a past day.
  * @throws {RangeError} When a day is in the future or outside the calendar, or the span or the number of slots is too large.
  */
 export async function planBackfill(

@@ -219,7 +219,7 @@ type Verdict =
   | { runKey: string; action: "skip"; reason: SkipReason };
 
 /**
- * Decides about the waiting runs of one schedule, oldest first.
+ * Decides about the waiting runs of one schedule, which the caller gives oldest first.
  *
  * A run is late when more than the grace period has passed since it was due. Beyond its limit, `all` drops the oldest
  * runs.

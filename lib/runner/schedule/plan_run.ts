@@ -119,7 +119,9 @@ export interface OpenWindow {
 type Windowed = Pick<CompiledRecipe, "class" | "window">;
 
 /**
- * Returns a recipe's window on the day of an instant; `undefined` if the recipe has none.
+ * Returns a recipe's window on the day of an instant; `undefined` if the recipe has no window, and `closed` if the
+ * exchange has no session on the day. For a recipe that writes, returns `unknown` if the calendar only assumes or
+ * projects the session.
  *
  * A recipe that writes stays within the session of that day: a half-day or a late open makes the window shorter.
  */

@@ -139,7 +139,7 @@ async function pauseOne(store: Store, recipe: string, now: number): Promise<void
   await store.event(now, "recipe_missing", { recipe });
 }
 
-/** Returns whether another process has served a recipe from another file since then. */
+/** Returns whether the store names another file for a recipe: another process has served the recipe from there. */
 async function isServedFromAnotherFile(
   store: Store,
   recipe: CompiledRecipe,

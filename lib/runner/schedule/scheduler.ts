@@ -92,9 +92,9 @@ const DAY_MS = 86_400_000;
  * `RECONCILE_MS`: if several searches did not find the outcome, a person probably has to resolve the write.
  */
 const PROVE_AGAIN_MS = 20_000;
-/** Number of runs that one batch removes; this takes a few milliseconds. */
+/** Maximum number of runs that one batch removes; this takes a few milliseconds. */
 const PRUNE_AT_A_TIME = 200;
-/** Maximum number of batches in one pass, so that pruning keeps up with the runs that a store gains in a minute. */
+/** Maximum number of batches in one pass. Together they remove more runs than a store gains in a minute. */
 const PRUNE_PARTS = 10;
 const PRUNE_EVERY_MS = 3_600_000;
 /** If passes keep failing for the same reason, such as a full disk, the error is reported only this often. */

@@ -322,13 +322,16 @@ interface Steady {
   /** Epoch milliseconds of both clock changes; infinite if there is none. */
   changedAt: number;
   changesAt: number;
-  /** Bounds a day inside the clock changes; empty if the offset is not in whole minutes. */
+  /**
+   * From a day after the last clock change until a day before the next one; empty if the offset is not in whole
+   * minutes.
+   */
   from: number;
   until: number;
   offsetMin: number;
 }
 
-/** The last time without a clock change that was looked at, by zone. */
+/** The span without a clock change that was used last, by zone. */
 const steadyTimes = new Map<string, Steady>();
 
 function steadyAt(zone: string, at: number): Steady {

@@ -84,7 +84,10 @@ export async function addManualRun(
   return runKey;
 }
 
-/** Returns the end of the window on the day of an instant; `undefined` for a recipe that only reads. */
+/**
+ * Returns the end of the window on the day of an instant; `undefined` for a recipe that only reads, and on a day
+ * without a window.
+ */
 function windowEnd(calendars: Calendars, recipe: CompiledRecipe, at: number): number | undefined {
   const window = recipe.class === "write" ? windowOn(calendars, recipe, at) : undefined;
   return typeof window === "object" ? window.until : undefined;
@@ -188,7 +191,10 @@ function latestSlots(
   return found.filter(({ slot }) => slot.at === last);
 }
 
-/** Removes the deadline of a slot that has not begun, even if the slot was skipped for it before. */
+/**
+ * Removes the deadline of a slot whose run has not begun, even if the slot was skipped because of its deadline. For a
+ * recipe that writes, the end of its window becomes the deadline.
+ */
 async function forceRow(
   store: Store,
   recipe: CompiledRecipe,

@@ -44,10 +44,10 @@ import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_
 import { distrustOfChecked } from "../../owned_files.ts";
 import { shellHint } from "../../shell_words.ts";
 
-/** Whether a recipe is trusted, and which of its powers are not. */
+/** Whether a recipe is trusted, and which powers it needs trust for. */
 export interface Judgement {
   standing: Standing;
-  /** Powers that the recipe needs and that are not trusted; empty for a recipe that may run. */
+  /** Powers of the recipe that need trust; empty for a recipe that may run. */
   wanted: readonly Power[];
   /** Which file cannot be trusted because other users could write to it, why, and what to do. */
   exposed?: string;
@@ -128,7 +128,10 @@ export class Trust {
     return { standing: "changed", wanted: needed, ...changed !== undefined && { changed } };
   }
 
-  /** Compiles the trusted version of an edited recipe; `undefined` if the record does not contain its text. */
+  /**
+   * Compiles the trusted version of an edited recipe; `undefined` if the record does not contain all of it, or if it
+   * needs more than was trusted.
+   */
   async trustedVersion(file: string, options: CompileOptions): Promise<CompiledRecipe | undefined> {
     const record = await this.recordOf(file);
     if (record?.text === undefined) return undefined;
@@ -216,6 +219,7 @@ export interface TrustOffer {
  * @param known Offers of other files, by path. These recipes are not loaded again and not returned.
  * @param others The recipes that other files run, so that each is compiled only once.
  * @throws {RecipeError} If the recipe has a mistake.
+ * @throws {TrustError} If others could write to a file of the recipe, or if a file changes meanwhile.
  */
 export async function offerTrust(
   file: string,
@@ -268,7 +272,11 @@ async function namedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
   return named;
 }
 
-/** Returns the recipes that a recipe runs, with their texts. @throws {TrustError} If one changes meanwhile. */
+/**
+ * Returns the recipes that a recipe runs, with their texts.
+ *
+ * @throws {TrustError} If one changes meanwhile, or if two files have the same recipe name.
+ */
 async function textsOf(recipe: CompiledRecipe): Promise<NonNullable<TrustRecord["runs"]>> {
   const [, ...others] = withRunBy(recipe);
   const ambiguous = recipesRunBy(recipe).find(({ sameNameFile }) => sameNameFile !== undefined);

@@ -37,9 +37,10 @@ export async function judgeSettings(
 }
 
 /**
- * Records trust of a settings file. @throws {TrustError} If the record cannot be written.
+ * Records trust of a settings file. The digest is what {@linkcode digestOf} returned before the user was asked, because
+ * the files may change while the user thinks.
  *
- * @param asked.digest From {@linkcode digestOf}, before the user was asked: the files may change while the user thinks.
+ * @throws {TrustError} If the record cannot be written.
  */
 export async function trustSettings(
   { path, digest }: { path: string; digest: string },
@@ -71,7 +72,7 @@ export async function trustCalendars(
 }
 
 /**
- * Removes the trust of files that commands find.
+ * Removes the trust of settings files, stores or calendar files.
  *
  * @returns The paths that were on record.
  * @throws {TrustError} If the record cannot be written.
