@@ -315,7 +315,8 @@ class Calls {
   }
 
   /**
-   * Milliseconds by which the broker's clock is ahead of this machine's, according to the newest answer.
+   * Milliseconds by which the broker's clock is ahead of this machine's, according to the newest answer with a time;
+   * `undefined` before such an answer.
    */
   get aheadMs(): number | undefined {
     return this.#aheadMs;

@@ -5,7 +5,10 @@
  */
 import { levenshteinDistance } from "../std/text.ts";
 
-/** Maximum length of a name to compare. A recipe from somebody else may have many long names. */
+/**
+ * Maximum length of a given name that is compared, and of a name that a message lists. A recipe from somebody else may
+ * have many long names.
+ */
 const MOST_LENGTH = 100;
 /** Maximum number of names to compare. */
 const MOST_NAMES = 1000;
@@ -15,7 +18,7 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
   if (given.length > MOST_LENGTH) return undefined;
   const typed = given.toLowerCase();
   let best: string | undefined;
-  // A third of the letters may differ; two swapped letters count as two differences.
+  // A third of the letters, but at least two, may differ; two swapped letters count as two differences.
   let least = Math.max(2, Math.ceil(typed.length / 3)) + 0.5;
   let compared = 0;
   for (const name of names) {
