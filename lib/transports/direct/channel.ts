@@ -317,7 +317,8 @@ function keyFault(name: ChannelName, cause: ProtocolError): ProtocolError {
  * may be missing from then on. The other channels still deliver their pushes.
  *
  * @param always Channels that are opened with the line.
- * @param used Channels that the line never opens, but reads once a call has opened them.
+ * @param used Channels that the line does not open before a call has used them. It reads them as soon as a call has
+ * opened them.
  */
 export function directSource(always: readonly Channel[], used: readonly Channel[]): PushSource {
   const channels = [...always, ...used];

@@ -38,7 +38,7 @@ export interface DirectOptions {
   privateKey: string;
   /** The platform's public key, PEM or Base64; test and production have different ones. */
   platformKey: string;
-  /** Trade password, plain. If set, each connection makes the trade login and keeps it. A secret. */
+  /** Trade password, plain. If set, each trade connection makes the trade login and keeps it alive. A secret. */
   tradePassword?: string;
   /** Refuses every write, and with `yes` also the trade login. @default refuses nothing */
   readOnly?: ReadOnly;

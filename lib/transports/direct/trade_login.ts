@@ -270,7 +270,8 @@ export class Logins implements LoginKeeper {
   }
 
   /**
-   * Marks a login as expired. For the codes of the trade login, marks the token only if the trade login never worked.
+   * Marks a login as expired. A code of the trade login ends the trade login. It also ends the token if no call had
+   * succeeded with that trade login, or if there was no trade login and the token is not young.
    */
   expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Route): void {
     const { session, tradeLogin } = this.#options;

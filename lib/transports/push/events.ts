@@ -77,15 +77,15 @@ export interface ConflatedEvent {
   count: number;
 }
 
-/** Reports a slow reader: ticks were dropped. Orders are never dropped. */
+/** Reports a slow reader: ticks, or `unknown` events that are not orders, were dropped. Orders are never dropped. */
 export interface DroppedEvent {
   /** Name of the event. */
   type: "dropped";
-  /** Number of dropped ticks. */
+  /** Number of dropped events. */
   count: number;
-  /** When the broker sent the first dropped tick, Unix milliseconds. */
+  /** When the broker sent the first dropped event, Unix milliseconds. */
   from: number;
-  /** When the broker sent the last dropped tick, Unix milliseconds. */
+  /** When the broker sent the last dropped event, Unix milliseconds. */
   to: number;
 }
 

@@ -17,7 +17,8 @@ export interface PushQueueOptions {
    */
   conflateAbove?: number;
   /**
-   * Maximum number of waiting ticks. Further ticks are dropped and counted in a `dropped` event.
+   * Maximum number of waiting ticks and of waiting `unknown` events that are not orders, together. Further ones are
+   * dropped and counted in a `dropped` event.
    *
    * @default {100_000}
    */
@@ -32,7 +33,7 @@ export interface PushQueueStats {
   queuedOrders: number;
   /** Number of values replaced by newer ones so far. */
   conflated: number;
-  /** Number of ticks dropped so far. */
+  /** Number of events dropped so far. */
   dropped: number;
 }
 
@@ -85,8 +86,8 @@ function conflationKey(event: PushEvent): string {
 }
 
 /**
- * A queue for one reader. If the reader stops, memory use is bounded by the number of securities, except for order
- * events, which are never dropped.
+ * A queue for one reader. If the reader stops, memory use is bounded by the limits of the queue and the number of
+ * securities, except for order events, which are never dropped.
  */
 export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   readonly #conflateAbove: number;

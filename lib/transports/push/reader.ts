@@ -119,7 +119,7 @@ function unreadable(type: string, cause: unknown): ProtocolError {
   );
 }
 
-/** A push whose time differs more from the broker's clock is marked with `offMs`. */
+/** A push whose time differs by more than this from the broker's clock is marked with `offMs`. */
 const FAR_MS = 5 * 60_000;
 /** Minimum number of pushes that a memory keeps. It keeps at most twice as many. */
 const REMEMBERED = 16_384;
@@ -170,7 +170,7 @@ export class PushGuard {
   }
 
   /** Whether the broker's time is known from an answer. */
-  get isTold(): boolean {
+  get isTimeKnown(): boolean {
     return this.#aheadOf() !== undefined;
   }
 }

@@ -352,7 +352,7 @@ class SourcePushStream implements PushStream {
    * Reports a gap for a push with a wrong time: an attacker may repeat old pushes and withhold newer ones.
    */
   #suspect(offMs: number): void {
-    const clock = this.#guard.isTold
+    const clock = this.#guard.isTimeKnown
       ? "the broker's clock"
       : "this machine's clock, and no answer has contained the broker's time";
     this.#doubt(Math.abs(offMs), `the time of a push is ${offTimeText(offMs, clock)}`);
