@@ -307,8 +307,8 @@ type ListRow = Readonly<
 >;
 
 /**
- * Largest number of rows of a list: a quarter of a million orders fit. Without it, a list that never ends would use up
- * all memory.
+ * Maximum size of a list in memory, bytes: a quarter of a million orders fit. Without a limit, a list that never ends
+ * would use up all memory.
  */
 const MOST_LIST_BYTES = 256 * 2 ** 20;
 

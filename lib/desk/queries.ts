@@ -335,8 +335,8 @@ export async function intentsOfPlan(store: Store, account: string, hash: string)
 }
 
 /**
- * Returns another rebalancing plan of the account that has filled orders and whose execution had not ended before an
- * instant.
+ * Returns another rebalancing plan of the account with an order that has fills and that had not ended before an
+ * instant; `undefined` if there is none.
  */
 export async function planFilledSince(
   store: Store,
@@ -484,8 +484,8 @@ export async function clearHalt(store: Store, account: string): Promise<boolean>
 }
 
 /**
- * Plans of rebalancing whose times are all before an instant, which is given four times: those that cannot be resumed and
- * that have no open intent.
+ * Condition for rebalancing plans that may be removed: all their times are before an instant, their execution is not in
+ * progress, and they have no open intent. The statement needs the instant four times.
  */
 const oldPlans = `rebalance.state <> 'running' and rebalance.planned_at < ?
   and coalesce(rebalance.approved_until, 0) < ? and coalesce(rebalance.deadline_at, 0) < ?
@@ -501,7 +501,7 @@ export async function countOldPlans(store: Store, before: number): Promise<numbe
   return (await store.get<{ n: number }>(sql, ...oldPlanTimes(before)))?.n ?? 0;
 }
 
-/** Removes plans of rebalancing that ended before an instant, at most `limit`. Returns how many. */
+/** Removes plans of rebalancing that ended before an instant, at most `limit`. Returns how many it removed. */
 export async function prunePlans(store: Store, before: number, limit: number): Promise<number> {
   return await store.run(
     `delete from rebalance where (account, hash) in (
@@ -528,7 +528,7 @@ export async function countOldIntents(store: Store, before: number): Promise<num
   return (await store.get<{ n: number }>(sql, before, ...oldPlanTimes(before)))?.n ?? 0;
 }
 
-/** Removes intents that ended before an instant, at most `limit`. Returns how many. */
+/** Removes intents that ended before an instant, at most `limit`. Returns how many it removed. */
 export async function pruneIntents(store: Store, before: number, limit: number): Promise<number> {
   const old = await store.all<{ id: string }>(
     // The intents show how much of a plan remains, so they are kept until the plan is removed.

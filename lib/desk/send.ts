@@ -295,7 +295,7 @@ async function begin(
     throw new BrokerError(
       `Cannot send ${operation.name}: it was recorded more than ${
         RECORD_MS / 1_000
-      } s ago, because the store was slow or this process stood still; nothing was sent, so send it again`,
+      } s ago, because the store was slow or this process was suspended; nothing was sent, so send it again`,
       { code: "late-record", operation: operation.name },
     );
   };

@@ -47,7 +47,8 @@ export function placesOthers(intent: Pick<Intent, "operation" | "params">): bool
 
 /**
  * Returns a text that is equal for two writes with the same request. Numbers are compared by value: `"600"` equals
- * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The client type and the sequence of a list of orders make no difference.
+ * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The price zero counts as no price. The client
+ * type and the sequence of a list of orders make no difference.
  */
 export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
   return JSON.stringify([operation, ...partsOf(params)]);

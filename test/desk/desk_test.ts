@@ -346,7 +346,7 @@ deskTest("an order or a cancellation that was recorded too long ago is not sent"
 });
 
 deskTest(
-  "an order is not sent if its process stood still, or trading was halted, while the transport connected",
+  "an order is not sent if its process was suspended, or trading was halted, while the transport connected",
   async (house) => {
     const { count, clock, last, open } = house;
     const sent = [count("orders.place"), count("orders.cancel")];
