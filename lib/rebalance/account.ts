@@ -106,6 +106,7 @@ const accountSchema = z.object({
  *
  * @param name Name of the file, for messages.
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
+ * @throws {TypeError} If the text is neither YAML nor JSON.
  */
 export function readAccount(text: string, name: string): Account {
   return checked(accountSchema, readValues(text, `"${name}"`), `read the account "${name}"`, {

@@ -34,7 +34,8 @@ const MOST_DAYS = 15;
 /**
  * Resolves to the account of a plan's markets: cash, holdings, quotes, lots and rates.
  *
- * @throws {InvalidParamsError} If an answer lacks the cash of a market.
+ * @throws {InvalidParamsError} If the cash of a market is missing or differs from another market's, if the holdings
+ * change at each reading, or if the broker rejects a symbol.
  * @throws {BrokerError} If the broker rejects a query.
  */
 export async function readBrokerAccount(

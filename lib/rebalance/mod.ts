@@ -6,7 +6,8 @@
  * | `plan_file.ts` | the file with targets, buffers, bands and limits |
  * | `account.ts` | the account of a plan: cash, holdings, prices, lots, rates |
  * | `broker.ts` | reads the account from the broker |
- * | `prepare.ts` | checks the file and the account, and converts them to exact integers |
+ * | `rows.ts` | finds the listings of a plan, and every mistake in the file and the account |
+ * | `prepare.ts` | converts the file and the account to exact integers |
  * | `problem.ts`, `relax.ts`, `improve.ts`, `solve.ts` | the problem, its lower bound, a good plan, the best plan |
  * | `left_out.ts`, `impossible.ts` | why a symbol is not traded, why there is no plan |
  * | `plan.ts` | the plan as data |

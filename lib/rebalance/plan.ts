@@ -80,7 +80,10 @@ export interface Plan {
   sumSquaredDrift: Decimal;
   /** Proven minimum: no plan within the same limits has a lower sum. */
   lowerBound: Decimal;
-  /** Symbols that are not at their target and are not traded, and excluded symbols that are not there. */
+  /**
+   * Symbols that are not at their target and are not traded, excluded symbols that are neither held nor a target, and
+   * options and futures.
+   */
   leftOut: { symbol: string; reason: string }[];
   /** Whether the plan is proven to be the best one. */
   optimal: boolean;
@@ -99,15 +102,15 @@ export interface Plan {
   positions: PlannedPosition[];
   /** Markets whose sales cannot pay for purchases of the same plan; absent if there is none. */
   proceeds?: RebalanceFile["proceeds"];
-  /** SHA-256 of the plan, of the account that it was made from, and of its settings. */
+  /** SHA-256 of the other members of the plan and of its settings, in hex. */
   hash: string;
 }
 
 /**
  * Makes a plan. Nothing is sent.
  *
- * @throws {InvalidParamsError} If a target, a price, a lot or a rate is wrong or missing, or if no plan keeps the cash
- * buffer. It lists every mistake.
+ * @throws {InvalidParamsError} If a target, a price, a lot or a rate is wrong or missing, or if no plan stays within
+ * the cash buffers and `maxTurnover`. It lists every mistake.
  */
 export async function makePlan(file: RebalanceFile, account: Account, effort: Effort = {}): Promise<Plan> {
   const prepared = prepare(file, account);

@@ -16,7 +16,10 @@ import { checked, decimalText, readValues } from "./values.ts";
 /** A price of a quote that a plan can use. */
 export type PriceKind = "last" | "bid" | "ask" | "mid";
 
-/** Band around a target. A symbol or a group inside its band is not traded. */
+/**
+ * Band around a target. A symbol or a group inside its band is not traded. With both members, inside means within both
+ * distances.
+ */
 export interface Band {
   /** Largest distance from the target, as a fraction of the account's value. */
   absolute?: Decimal;

@@ -47,7 +47,7 @@ export interface Position {
 /** A problem, with what is needed to describe its solution. */
 export interface Prepared {
   problem: Problem;
-  /** Every symbol held or named, by market and symbol. */
+  /** Every symbol held or named, in the order of markets and symbols. */
   positions: Position[];
   /** The position of each of the problem's items. */
   traded: Position[];

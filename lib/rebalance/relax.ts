@@ -269,7 +269,10 @@ export class PricedItem {
     return least;
   }
 
-  /** Returns every trade that costs at most `most`; `undefined` if there are more than `limit`. */
+  /**
+   * Returns every trade that costs at most `most`, or all trades without `most`; `undefined` if there are more than
+   * `limit`.
+   */
   upTo(most: bigint | undefined, limit: number): { lots: number; cost: bigint }[] | undefined {
     const found: { lots: number; cost: bigint }[] = [];
     const keep = (lots: number, cost: bigint) => {

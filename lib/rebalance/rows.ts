@@ -24,7 +24,7 @@ export interface Row {
 
 /** What a plan is made of. */
 export interface CheckedRows {
-  /** By market and symbol. Each has a price. */
+  /** In the order of markets and symbols. Each row has a price. */
   rows: Row[];
   currencies: string[];
   /** Value of one unit of each currency in the base currency. */

@@ -116,7 +116,10 @@ function solveTogether(problem: Problem, effort: Effort): Solution | undefined {
     { ...best, bound: isExhausted ? best.drift : atMost(bound, best.drift), isBest: isExhausted };
 }
 
-/** Returns a bound that is not negative, because a sum of squares is never negative. */
+/**
+ * Returns a bound limited to the range from zero, because a sum of squares is never negative, to the drift of a known
+ * plan.
+ */
 const atMost = (bound: bigint, drift: bigint) => bound < 0n ? 0n : bound > drift ? drift : bound;
 
 type Found = Pick<Solution, "lots" | "drift" | "turnover">;

@@ -108,7 +108,7 @@ function repeatedMember(text: string): string | undefined {
   return undefined;
 }
 
-/** Maximum number of values in a YAML file. A file of 1 MiB has fewer without aliases. */
+/** Maximum number of values in a file. A YAML file of 1 MiB has fewer without aliases. */
 const MOST_VALUES = 500_000;
 
 /** Options of {@linkcode checked}. */
@@ -136,7 +136,8 @@ export function checked<Schema extends z.ZodType>(
 }
 
 /**
- * Returns a value without its absent members. Reports members that the schema does not know and would drop silently.
+ * Returns a value without its absent members. Reports `null` where a value is required, and members named `__proto__`,
+ * which the schema would drop silently.
  */
 function clean(
   value: unknown,
