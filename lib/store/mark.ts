@@ -15,7 +15,7 @@ import { shellHint } from "../shell_words.ts";
 export interface LastWrite {
   /** Number of the write on its account, counted from 1. */
   number: number;
-  /** Key of its run. */
+  /** Key of its run; for a write without a run, the id of its intent. */
   run: string;
   step: string;
   /** When the step began, ISO 8601. */

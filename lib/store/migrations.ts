@@ -18,8 +18,8 @@ export const migrations: readonly (readonly string[])[] = [
     `create table schedule (recipe text not null, schedule_id text not null, spec text not null,
       watermark integer not null, paused_reason text, updated_at integer not null, file text,
       primary key (recipe, schedule_id))`,
-    // `round` counts how often a person ran a finished run again from its first step: outputs are reused only within a
-    // round. `span_id` is the first span of the run, the parent of the spans of later attempts.
+    // `round` counts how often the run started again from its first step: outputs are reused only within a round.
+    // `span_id` is the first span of the run, the parent of the spans of later attempts.
     `create table run (run_key text primary key, recipe text not null, schedule_id text not null,
       kind text not null check (kind in ('live','catchup','backfill','manual','dry')),
       class text not null check (class in ('read','keep-alive','write')),

@@ -21,7 +21,10 @@ const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 /** Why a store may be lost or corrupted. */
 export interface StoreRisk {
   why: string;
-  /** Whether the file survives the process. The container or the system may still delete it later. */
+  /**
+   * `false` if the store may be lost or corrupted with this process, so that the runner sends no write. If `true`, only
+   * the container or the system may delete the store later.
+   */
   survivesProcess: boolean;
 }
 

@@ -80,7 +80,8 @@ const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "a
 
 /**
  * Returns the first value in the file that this program cannot have written: text that is not JSON in a JSON column, or
- * a number that is too large for a time. A command that reads such a value would fail with an internal error.
+ * a number that is too large for a time. A command that reads such a value would fail with an internal error. Call it
+ * only for a file with the tables of this program.
  *
  * @returns `undefined` if there is no such value.
  */
@@ -89,7 +90,7 @@ export function foreignValueIn(path: string): string | undefined {
   try {
     const tables = file.prepare("select name from sqlite_schema where type = 'table'").all();
     for (const table of tables.map(({ name }) => String(name))) {
-      // The names in the text are safe: `storeIdIn` has compared them with this program's tables.
+      // The names in the text are safe: the caller has compared the tables with those of this program.
       for (const { name: column, type } of file.prepare(`pragma table_info("${table}")`).all()) {
         const isWrong = type === "INTEGER"
           ? `"${column}" not between ${-MOST_NUMBER} and ${MOST_NUMBER}`

@@ -205,12 +205,17 @@ export function withSharedClock(machine: Machine, store: Pick<Store, "now">): Ma
 /**
  * Counts a write in the transaction that begins it. {@linkcode Store.mark} then records it outside of the store.
  *
- * @param write.runKey Key of the run, or id of the intent.
  * @returns The number of the write in the sequence of the account's writes.
  */
 export async function countWrite(
   store: Store,
-  { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
+  { account, runKey, step, at }: {
+    account: string;
+    /** The key of the run, or the id of the intent. */
+    runKey: string;
+    step: string;
+    at: number;
+  },
 ): Promise<number> {
   await store.run(
     `insert into account_write (account, number, run_key, step_id, at) values (?, 1, ?, ?, ?)

@@ -28,7 +28,7 @@ type StoreErrorCode =
   | "ended"
   /** The server itself has failed, or an earlier statement of the transaction has. */
   | "failed"
-  /** The file name is a symbolic link without a target. */
+  /** The file name is a symbolic link without a target, or a file beside the store makes it unsafe to open. */
   | "link"
   /** The file lacks writes that its mark records, or is cut off. */
   | "lost-store"
