@@ -197,7 +197,7 @@ function seenNow(kept: Summary, { checks, incomplete }: Draft): Summary {
   return { ...kept, checks, incomplete: [...new Set([...kept.incomplete, ...incomplete])] };
 }
 
-/** Returns whether the files are undamaged. Files that the current options request may be missing. */
+/** Returns whether no file of the day is damaged or missing. It may lack files that only the options now request. */
 const isUndamaged = ({ damaged }: KeptDay) => damaged.length === 0;
 
 function result(

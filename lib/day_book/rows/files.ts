@@ -108,7 +108,7 @@ export class TextFile {
     this.close();
   }
 
-  /** Closes the file. Text is lost unless `finish` or `seal` was called before. */
+  /** Closes the file. Buffered text is lost unless `finish` or `seal` was called before. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -125,7 +125,10 @@ export class TextFile {
   }
 }
 
-/** Yields the rows of a file that an export wrote. Every value is text; empty ones are left out. */
+/**
+ * Yields the rows of a file that an export wrote. Every value is text, except for the flags of JSON Lines. Empty values
+ * are left out.
+ */
 export function* readRows(path: string, form: DayBookFormat): Generator<AnyRow> {
   if (form === "jsonl") {
     for (const line of records(path, "\n", false)) yield JSON.parse(line) as AnyRow; // a row that an export wrote
