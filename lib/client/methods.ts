@@ -660,7 +660,7 @@ export type QuotesMethods = {
   readonly bars: (params: {
     /** The security. */
     security: Security;
-    /** First day. */
+    /** First day; with the direction `older`, the last day. */
     start: string;
     /** Whether to continue with older or with newer bars. */
     direction?: Direction;

@@ -65,6 +65,7 @@ export type DifferenceKind =
   | "form"
   /** A code that its code table does not list. */
   | "code"
+  /** A member that is `null`. */
   | "null"
   /** A member under one of its aliases. */
   | "alias"

@@ -1337,7 +1337,7 @@ export interface BrokersEvent extends PushedEvent {
     /** The security. */
     security?: AnsweredSecurity;
     /**
-     * Sources disagree: the definitions say 0 buy, 1 sell. A 2 arrives as `unlisted:2` and can only mean sell.
+     * Side of the queue. Sources disagree about its codes. As in the message definitions, 0 is buy and 1 is sell. A 2 arrives as `unlisted:2` and can only mean sell.
      */
     side?: BrokerSide | Unlisted;
     /** The number that the broker sent for the side. */

@@ -79,7 +79,10 @@ const tickPush = record({
 const brokerPush = record({
   /** The security. */
   security: field("security", securityRecord),
-  /** Sources disagree: the definitions say 0 buy, 1 sell. A 2 arrives as `unlisted:2` and can only mean sell. */
+  /**
+   * Side of the queue. Sources disagree about its codes. As in the message definitions, 0 is buy and 1 is sell. A 2
+   * arrives as `unlisted:2` and can only mean sell.
+   */
   side: field("side", anyOf(BrokerSide)),
   /** The number that the broker sent for the side. */
   sideCode: field("side", int32()),

@@ -381,7 +381,7 @@ export const quotes = family("quotes", {
     source: "API document 2.3, 4.6, 4.8, 8",
     request: params({
       security,
-      /** First day. */
+      /** First day; with the direction `older`, the last day. */
       start: field("startDate", dateInt),
       /** Whether to continue with older or with newer bars. */
       direction: field("direction", oneOf(Direction), { fallback: "newer" }),

@@ -59,8 +59,8 @@ function wireListOf({ response }: AnyOperation, data: unknown): unknown {
 const withoutList = new WeakSet<object>();
 
 /**
- * Marks the answer of a list operation if it contains no list: the broker sent `null`, `{}` or nothing. Only `[]` would mean that there
- * are no rows.
+ * Marks the answer of a list operation if it contains no list: the broker sent `null`, `{}` or nothing. Only `[]` would
+ * mean that there are no rows.
  */
 export function rememberMissingList(operation: AnyOperation, answer: unknown, data: unknown): void {
   if (typeof answer !== "object" || answer === null) return;
@@ -160,8 +160,7 @@ export const MOST_PARSED_LEVELS = 50_000;
 
 /**
  * Maximum number of commas and opening brackets in an answer that is parsed. This limits its values: an empty list
- * needs
- * three bytes in the text, but more than a hundred in memory.
+ * needs three bytes in the text, but more than a hundred in memory.
  */
 export const MOST_PARSED_VALUES = 2_000_000;
 
