@@ -64,12 +64,12 @@ const currencyCodes = {
   w: ["TWD", "TWD"],
   x: ["ZAR", "ZAR"],
 } as const;
-/** Names for `moneyType`. */
+/** Currency of an entry in the fund journal. */
 export const Currency: DictionaryOf<typeof currencyCodes> = dictionary({
   wire: "moneyType",
   type: "string",
   source: "API document, community Go SDK",
   values: currencyCodes,
 });
-/** Names for `moneyType`. */
+/** Currency of an entry in the fund journal. */
 export type Currency = NameOf<typeof Currency>;

@@ -6,7 +6,7 @@
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Names for `gatewayPorts`. */
+/** Default ports of the gateway program. */
 export const GatewayPort = dictionary({
   wire: "gatewayPorts",
   type: "int",
@@ -16,10 +16,10 @@ export const GatewayPort = dictionary({
     "11112": ["push", "TCP push"],
   },
 });
-/** Names for `gatewayPorts`. */
+/** Default ports of the gateway program. */
 export type GatewayPort = NameOf<typeof GatewayPort>;
 
-/** Names for `gatewayConsoleCommands`. */
+/** Commands of the gateway's console. */
 export const GatewayCommand = dictionary({
   wire: "gatewayConsoleCommands",
   type: "string",
@@ -33,10 +33,10 @@ export const GatewayCommand = dictionary({
     tradelogout: ["tradelogout", "trade logout"],
   },
 });
-/** Names for `gatewayConsoleCommands`. */
+/** Commands of the gateway's console. */
 export type GatewayCommand = NameOf<typeof GatewayCommand>;
 
-/** Names for `tradeLoginAuthType`. */
+/** Kind of check at a trade login. */
 export const TradeLoginCheck = dictionary({
   wire: "tradeLoginAuthType",
   type: "string",
@@ -46,5 +46,5 @@ export const TradeLoginCheck = dictionary({
     "1": ["phone", "phone check, authParam is the token of the code check"],
   },
 });
-/** Names for `tradeLoginAuthType`. */
+/** Kind of check at a trade login. */
 export type TradeLoginCheck = NameOf<typeof TradeLoginCheck>;

@@ -6,7 +6,7 @@
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Names for `headerMsgType`. */
+/** Kind of a frame. */
 export const FrameType = dictionary({
   wire: "headerMsgType",
   type: "int",
@@ -19,10 +19,10 @@ export const FrameType = dictionary({
     "3": ["push", "push"],
   },
 });
-/** Names for `headerMsgType`. */
+/** Kind of a frame. */
 export type FrameType = NameOf<typeof FrameType>;
 
-/** Names for `headerProtoFmtType`. */
+/** Format of a frame's body. */
 export const BodyFormat = dictionary({
   wire: "headerProtoFmtType",
   type: "int",
@@ -31,10 +31,10 @@ export const BodyFormat = dictionary({
     "0": ["protobuf", "protobuf"],
   },
 });
-/** Names for `headerProtoFmtType`. */
+/** Format of a frame's body. */
 export type BodyFormat = NameOf<typeof BodyFormat>;
 
-/** Names for `headerCompressAlgorithm`. */
+/** Compression of a frame's body. */
 export const Compression = dictionary({
   wire: "headerCompressAlgorithm",
   type: "int",
@@ -43,5 +43,5 @@ export const Compression = dictionary({
     "0": ["none", "none"],
   },
 });
-/** Names for `headerCompressAlgorithm`. */
+/** Compression of a frame's body. */
 export type Compression = NameOf<typeof Compression>;

@@ -44,14 +44,14 @@ const fillStatusCodes = {
   "2": ["rejected", "rejected"],
   "4": ["confirmed", "confirmed"],
 } as const;
-/** Names for `realStatus`. */
+/** State of a fill. */
 export const FillStatus: DictionaryOf<typeof fillStatusCodes> = dictionary({
   wire: "realStatus",
   type: "string",
   source: "community Go SDK",
   values: fillStatusCodes,
 });
-/** Names for `realStatus`. */
+/** State of a fill. */
 export type FillStatus = NameOf<typeof FillStatus>;
 
 const fillKindCodes = {
@@ -59,14 +59,14 @@ const fillKindCodes = {
   "1": ["query", "query"],
   "2": ["cancel", "cancel"],
 } as const;
-/** Names for `realType`. */
+/** Kind of a fill: a trade, a query or a cancellation. */
 export const FillKind: DictionaryOf<typeof fillKindCodes> = dictionary({
   wire: "realType",
   type: "string",
   source: "community Go SDK",
   values: fillKindCodes,
 });
-/** Names for `realType`. */
+/** Kind of a fill: a trade, a query or a cancellation. */
 export type FillKind = NameOf<typeof FillKind>;
 
 const remarkTypeCodes = {

@@ -54,14 +54,14 @@ const legacyOrderKindCodes = {
   "3": ["supplement", "supplement"],
   B: ["amend", "amend"],
 } as const;
-/** Names for `legacyEntrustKind`. */
+/** Kind of an order request, from an older table. */
 export const LegacyOrderKind: DictionaryOf<typeof legacyOrderKindCodes> = dictionary({
   wire: "legacyEntrustKind",
   type: "string",
   source: "community Go SDK",
   values: legacyOrderKindCodes,
 });
-/** Names for `legacyEntrustKind`. */
+/** Kind of an order request, from an older table. */
 export type LegacyOrderKind = NameOf<typeof LegacyOrderKind>;
 
 const legacyOrderPropertyCodes = {
@@ -74,14 +74,14 @@ const legacyOrderPropertyCodes = {
   o: ["manual", "manual"],
   p: ["batch-cancel", "batch cancel"],
 } as const;
-/** Names for `entrustProp`. */
+/** Type of an order, from an older table. */
 export const LegacyOrderProperty: DictionaryOf<typeof legacyOrderPropertyCodes> = dictionary({
   wire: "entrustProp",
   type: "string",
   source: "community Go SDK",
   values: legacyOrderPropertyCodes,
 });
-/** Names for `entrustProp`. */
+/** Type of an order, from an older table. */
 export type LegacyOrderProperty = NameOf<typeof LegacyOrderProperty>;
 
 const legacyOrderActionCodes = {
@@ -91,12 +91,12 @@ const legacyOrderActionCodes = {
   C: ["fill-reject", "fill reject"],
   E: ["fill-modify", "fill modify"],
 } as const;
-/** Names for `entrustPropBusiness`. */
+/** Action on an order, from an older table. */
 export const LegacyOrderAction: DictionaryOf<typeof legacyOrderActionCodes> = dictionary({
   wire: "entrustPropBusiness",
   type: "string",
   source: "community Go SDK",
   values: legacyOrderActionCodes,
 });
-/** Names for `entrustPropBusiness`. */
+/** Action on an order, from an older table. */
 export type LegacyOrderAction = NameOf<typeof LegacyOrderAction>;

@@ -94,22 +94,22 @@ export const BrokerItemType: DictionaryOf<typeof brokerItemTypeCodes> = dictiona
 /** Whether an entry of the broker queue is a broker code or a level. */
 export type BrokerItemType = NameOf<typeof BrokerItemType>;
 
-/** Names for `tickerType` (Ticker.type). */
+/** Type of a tick (Ticker.type); no source lists its codes. */
 export const TickType = dictionary({
   wire: "tickerType",
   type: "int",
   source: "no list was found anywhere; the raw code is kept",
   values: {},
 });
-/** Names for `tickerType` (Ticker.type). */
+/** Type of a tick (Ticker.type); no source lists its codes. */
 export type TickType = NameOf<typeof TickType>;
 
-/** Names for `secStatus` (BasicQot.secStatus). */
+/** State of a security (BasicQot.secStatus); no source lists its codes. */
 export const SecurityStatus = dictionary({
   wire: "secStatus",
   type: "int",
   source: "no list was found anywhere; the raw code is kept",
   values: {},
 });
-/** Names for `secStatus` (BasicQot.secStatus). */
+/** State of a security (BasicQot.secStatus); no source lists its codes. */
 export type SecurityStatus = NameOf<typeof SecurityStatus>;

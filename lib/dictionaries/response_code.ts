@@ -90,7 +90,7 @@ export function textsOfCode(name: ResponseCode): string[] {
   return [...new Set([label, label.replace(/\s*\([^)]*\)$/, "")])];
 }
 
-/** Names for `communityErrorCodes`. */
+/** Error codes that community clients list; not verified. */
 export const CommunityErrorCode = dictionary({
   wire: "communityErrorCodes",
   type: "string",
@@ -104,10 +104,10 @@ export const CommunityErrorCode = dictionary({
     "4002": ["exchange-rejected", "rejected by the exchange"],
   },
 });
-/** Names for `communityErrorCodes`. */
+/** Error codes that community clients list; not verified. */
 export type CommunityErrorCode = NameOf<typeof CommunityErrorCode>;
 
-/** Names for `platformRespCode`. */
+/** Codes in the answers of the platform's HTTP interface. */
 export const PlatformResponseCode = dictionary({
   wire: "platformRespCode",
   type: "string",
@@ -116,10 +116,10 @@ export const PlatformResponseCode = dictionary({
     "0000": ["success", "success"],
   },
 });
-/** Names for `platformRespCode`. */
+/** Codes in the answers of the platform's HTTP interface. */
 export type PlatformResponseCode = NameOf<typeof PlatformResponseCode>;
 
-/** Names for `errTexts`. */
+/** Error texts with a known meaning. */
 export const ErrorText = dictionary({
   wire: "errTexts",
   type: "string",
@@ -131,5 +131,5 @@ export const ErrorText = dictionary({
     ],
   },
 });
-/** Names for `errTexts`. */
+/** Error texts with a known meaning. */
 export type ErrorText = NameOf<typeof ErrorText>;

@@ -55,12 +55,12 @@ const stockTypeCodes = {
   F: ["basket-warrant", "basket warrant"],
   U: ["bond", "bond"],
 } as const;
-/** Names for `stockType`. */
+/** Type of a security, from a table of the community Go SDK. */
 export const StockType: DictionaryOf<typeof stockTypeCodes> = dictionary({
   wire: "stockType",
   type: "string",
   source: "community Go SDK",
   values: stockTypeCodes,
 });
-/** Names for `stockType`. */
+/** Type of a security, from a table of the community Go SDK. */
 export type StockType = NameOf<typeof StockType>;
