@@ -65,7 +65,7 @@ const MOST_SHOWN = 80;
 /** Returns the JSON of a value, or more than `most` characters of it. A wrong answer may be large and deep. */
 function startOfJson(value: unknown, most: number): string {
   if (typeof value === "bigint") return `${value}`;
-  // A character has at most six characters in JSON, so this is enough of a text.
+  // Each character of a text has one or more characters in JSON, so this start of the text is long enough.
   if (typeof value === "string") {
     return JSON.stringify(value.length > most ? value.slice(0, most + 1) : value);
   }
@@ -109,7 +109,7 @@ export class InvalidParamsError extends BrokerError {
   /** All issues, not only the first. */
   readonly issues: readonly Issue[];
 
-  /** Creates the error; its text lists every mistake after the action. */
+  /** Creates the error; its text lists the first 200 issues after the action. */
   constructor(action: string, issues: readonly Issue[], context: ErrorContext = {}) {
     const lines = showIssues(issues);
     super(

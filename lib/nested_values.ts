@@ -13,7 +13,8 @@ export interface NestingLimits {
 }
 
 /**
- * Returns the number of values, those of an alias each time, or a number above `values`.
+ * Returns the number of values; the values of a YAML alias count again at each use. If there are more than `values`,
+ * returns any number above it.
  *
  * @throws {RangeError} If values are nested deeper than allowed, or a list or map contains itself.
  */

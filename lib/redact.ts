@@ -461,7 +461,7 @@ function without(text: string, search: Search | undefined): string {
   return shown + text.slice(at);
 }
 
-/** How the neighbours of a form limit where it is a secret. Longer forms come first. */
+/** Patterns for the text before and after a form, by how a form must be bounded to count as a secret. */
 const bounds = {
   none: ["", ""],
   word: ["(?<![A-Za-z0-9])", "(?![A-Za-z0-9])"],
@@ -472,7 +472,7 @@ const bounds = {
 const boundOf = (form: string) =>
   isDigits(form) ? "digits" : form.length >= LEAST_WITHIN_WORDS ? "none" : "word";
 
-/** Returns the search for forms, given the longest first. */
+/** Returns the search for forms; the longest form must come first. */
 function searchFor(forms: readonly string[], gap: string): Search | undefined {
   if (forms.length === 0) return undefined;
   let found: Map<string, Beginning[]> | undefined;
@@ -496,7 +496,7 @@ function beginningsOf(forms: readonly string[], gap: string): Map<string, Beginn
   return Map.groupBy(all, ({ form, length }) => form.slice(length - LEAST_BEGINNING, length));
 }
 
-/** Returns a pattern that matches the forms, given the longest first. */
+/** Returns a pattern that matches the forms; the longest form must come first. */
 function patternOf(forms: readonly string[], gap: string): RegExp {
   const parts = Object.entries(bounds).flatMap(([bound, [before, after]]) => {
     const pieces = forms.filter((form) => boundOf(form) === bound).map((form) => piecesOf(form, gap));

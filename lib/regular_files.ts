@@ -20,7 +20,7 @@ function refusalOf(path: string | URL, info: Deno.FileInfo, mostBytes = Infinity
   return info.size > mostBytes ? { refused: tooLarge(mostBytes) } : undefined;
 }
 
-/** Reads a regular file of at most `mostBytes` bytes. Follows links. */
+/** Reads a regular file of at most `mostBytes` bytes; returns a refusal for any other file. Follows links. */
 export async function readRegular(
   path: string | URL,
   mostBytes: number,
@@ -31,7 +31,7 @@ export async function readRegular(
   return await readAtMost(file, mostBytes);
 }
 
-/** Reads an open file to its end, but at most `mostBytes` bytes. */
+/** Reads an open file to its end; returns a refusal if it has more than `mostBytes` bytes. */
 export async function readAtMost(
   file: Deno.FsFile,
   mostBytes: number,

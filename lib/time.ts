@@ -5,7 +5,7 @@
  * @module
  */
 
-/** Returns the time of day. */
+/** A source of the current time. */
 export interface Clock {
   /** Now, Unix milliseconds; may jump. */
   now(): number;
