@@ -23,14 +23,14 @@ export const assertEquals: <T>(actual: T, expected: T, message?: string) => void
 export const assertStringIncludes: (actual: string, expected: string, message?: string) => void =
   rawAssertStringIncludes;
 
-/** Fails unless the call throws such an error, and returns the error. */
+/** Fails unless the call throws an error of the class whose message contains `messageIncludes`; returns the error. */
 export const assertThrows: <E extends Error>(
   fn: () => unknown,
   errorClass: ErrorClass<E>,
   messageIncludes?: string,
 ) => E = rawAssertThrows;
 
-/** Fails unless the promise rejects with such an error, and resolves to the error. */
+/** Like {@linkcode assertThrows} for a function that returns a promise; resolves to the error. */
 export const assertRejects: <E extends Error>(
   fn: () => PromiseLike<unknown> | Promise<PromiseLike<unknown>>,
   errorClass: ErrorClass<E>,

@@ -35,7 +35,7 @@ interface SegmentOptions {
 /**
  * Encrypts bytes of any length with RSA PKCS#1 v1.5, segment by segment. An empty input results in no segments.
  *
- * @throws {RangeError} If a segment is longer than the key allows.
+ * @throws {RangeError} If `segmentLength` is not a whole number from 1 to the maximum of the key.
  */
 export function encryptSegments(plain: Uint8Array, key: PublicKey, options: SegmentOptions = {}): Uint8Array {
   const most = key.length - SEGMENT_OVERHEAD;
@@ -135,7 +135,11 @@ export class SessionCipher implements Disposable {
     this.#decrypting = createDecipheriv("aes-128-ecb", key, null).setAutoPadding(false);
   }
 
-  /** Encrypts whole blocks. */
+  /**
+   * Encrypts whole blocks; does not add padding.
+   *
+   * @throws {ProtocolError} With code `cipher-block` if the input is not a whole number of blocks.
+   */
   encrypt(padded: Uint8Array): Uint8Array {
     checkBlocks(padded);
     return this.#encrypting.update(padded);

@@ -28,7 +28,7 @@ export const definitionFiles: Readonly<Record<string, string>> = {
 
 let index: ReadonlyMap<string, string> | undefined;
 
-/** Returns the name of the file that defines a message. */
+/** Returns the name of the file that defines a message, or `undefined` if no file does. */
 export function fileOfMessage(message: string): string | undefined {
   index ??= new Map(
     Object.entries(definitionFiles).flatMap(([file, text]) =>
@@ -38,7 +38,7 @@ export function fileOfMessage(message: string): string | undefined {
   return index.get(message);
 }
 
-/** Returns the names of our files that a file imports. */
+/** Returns the names of the files in `proto/` that a file imports. */
 export function importsOf(file: string): string[] {
   const names = [...(definitionFiles[file] ?? "").matchAll(/^import "([^"]+)";/gm)].map(([, name = ""]) =>
     name

@@ -20,9 +20,9 @@
 import { BodyFormat, Compression, FrameType } from "../dictionaries/header.ts";
 import { ProtocolError } from "../errors.ts";
 
-/** Initial size of a decoder's buffer. */
+/** Default initial size of a decoder's buffer, in bytes. */
 const BUFFER_LENGTH = 256 * 1024;
-/** Smallest free space that a decoder offers. */
+/** Smallest free space that a decoder offers, in bytes. A smaller buffer offers its whole length. */
 const LEAST_ROOM = 16 * 1024;
 
 /** Options of a {@linkcode FrameDecoder}. */
@@ -100,7 +100,7 @@ export class FrameDecoder {
     this.#bytes = new Uint8Array(this.#bufferLength);
   }
 
-  /** Number of bytes that belong to an incomplete frame. */
+  /** Number of buffered bytes that are not part of a frame returned so far. */
   get pending(): number {
     return this.#end - this.#start;
   }
@@ -193,7 +193,10 @@ export class FrameDecoder {
     this.#onPassedOver?.(bytes, this.#fault!);
   }
 
-  /** Moves the buffered bytes to the front, and enlarges the buffer if that does not make enough room. */
+  /**
+   * Moves the buffered bytes to the front. Enlarges the buffer if that does not make enough room, and shrinks an empty
+   * buffer to its initial size.
+   */
   #makeRoom(wanted: number): void {
     const have = this.#end - this.#start;
     const most = HEADER_LENGTH + this.#limits.maxBodyLength;

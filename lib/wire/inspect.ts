@@ -103,7 +103,7 @@ interface Decrypted {
 class Inspector implements Disposable {
   readonly #options: InspectOptions;
   #cipher: SessionCipher | undefined;
-  /** Verifies requests; `undefined` once the private key is known to be the platform's. */
+  /** Verifies requests; `undefined` if no private key is given, or if it is known to be the platform's. */
   #developerKey: PublicKey | undefined;
 
   constructor(options: InspectOptions) {

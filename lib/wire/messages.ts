@@ -15,8 +15,8 @@ import { definitionFiles, fileOfMessage, importsOf } from "./definitions.ts";
 import { lazily } from "../lazy.ts";
 
 /**
- * Maximum number of fields of an answer or a push, also inside its messages. A field can have two bytes and become an
- * object of hundreds, so a small message could otherwise fill the memory.
+ * Maximum number of fields of an answer or a push, including the fields of the messages inside it. A field of two bytes
+ * can become an object of hundreds of bytes, so a small message could otherwise fill the memory.
  */
 export const MOST_FIELDS = 2_000_000;
 /** Maximum number of fields without a definition that are kept. */
@@ -32,7 +32,7 @@ interface Long {
   toNumber(): number;
 }
 
-/** Returns whether a member is a 64-bit whole number. No message has a member with this name. */
+/** Returns whether a member is a 64-bit whole number. It cannot be a message, because none has a member `toNumber`. */
 export function isLong(value: unknown): value is Long {
   return typeof value === "object" && value !== null && "toNumber" in value;
 }
@@ -62,7 +62,7 @@ export interface Messages {
    */
   decodeAll(name: string, bytes: Uint8Array): Record<string, unknown>;
   /**
-   * Returns a fast decoder for one message, for streams. 64-bit numbers are `Long` halves, and `bytes`
+   * Returns a fast decoder for one message, for streams. 64-bit numbers are `Long` objects, and `bytes`
    * members are views of the input.
    *
    * @throws {ProtocolError} From the decoder, if the bytes are damaged.
@@ -456,7 +456,7 @@ function encodeAny(payload: Payload | undefined): Record<string, unknown> | unde
   return payload && { type_url: TYPE_URL + payload.name, value: payload.bytes };
 }
 
-/** The URL of the newest payload and the name in it: most pushes in a row have the same URL. */
+/** The URL of the last decoded payload and the message name in it. Successive pushes usually have the same URL. */
 let [lastUrl, lastName] = ["", ""];
 
 /** Returns the name of a payload's message: the part of its URL after the last slash. */

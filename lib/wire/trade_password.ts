@@ -23,8 +23,8 @@ function keyBytes(key: string | undefined): Uint8Array<ArrayBuffer> {
  * Encrypts a trade password for the gateway. Uses Web Crypto, because loading `node:crypto` takes longer than running
  * an empty script. Web Crypto has no ECB mode, so each block is encrypted on its own as the first block of CBC mode.
  *
- * @throws {TypeError} If the key is missing or has another length; the message contains neither key nor
- * password.
+ * @throws {TypeError} If the key is missing, or is not Base64 of 16, 24 or 32 bytes. The message contains neither key
+ * nor password.
  * @see API document 4.2, 5
  */
 export async function encryptTradePassword(password: string, key: string | undefined): Promise<string> {
