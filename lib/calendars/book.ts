@@ -131,7 +131,7 @@ export function makeSession(book: Book, date: string, hours: string): Session {
   return Object.freeze({ date, open, close, breaks, halfDay, openAt: at(open), closeAt: at(close) });
 }
 
-/** Returns the part of a link's calendar that is the same for both directions. */
+/** Returns a link's calendar without its hours and half-days, which each direction adds. */
 function meet(hongKong: Book, mainland: Book, data: ConnectData): Omit<Book, "zone" | "regular" | "halfDay"> {
   const [from] = [data.from, hongKong.from, mainland.from].sort().reverse();
   const [projectedFrom] = [hongKong.projectedFrom, mainland.projectedFrom].filter((day) => day !== undefined)

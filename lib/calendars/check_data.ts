@@ -53,7 +53,7 @@ export function areHours(text: unknown): text is string {
 const isVersion = (text: unknown): text is string =>
   typeof text === "string" && /^20\d{2}\.\d{1,2}\.\d{1,4}$/.test(text);
 
-/** Checks the data of a market. Returns it if it is valid. */
+/** Checks the data of a market, and adds each mistake to `faults`. Returns the data; `undefined` if it is invalid. */
 export function checkData(
   value: unknown,
   faults: Faults,
@@ -184,7 +184,10 @@ export class Faults {
     this.issues.push({ path, value, expected });
   }
 
-  /** Returns the value if it is an object. Unknown members are mistakes. */
+  /**
+   * Returns a copy of an object. A value that is not an object is a mistake and results in `undefined`. Each unknown
+   * member is a mistake too.
+   */
   members(
     value: unknown,
     path: Issue["path"],

@@ -1,9 +1,10 @@
 /**
  * Looks up the trading sessions of exchanges: which days trade, and when they open and close.
  *
- * Outside the covered days, the methods of {@linkcode Calendars} return `"unknown"` and never assume that a weekday is
- * open. {@linkcode tradingDay} and {@linkcode neighbourDay} count such a weekday as a session with the usual hours, and
- * mark it as assumed. Mainland days after the last published notice are projected; {@linkcode Calendars.coverage}
+ * Outside the covered days, {@linkcode Calendars.sessionOn} returns `"unknown"`, and the methods of
+ * {@linkcode Calendars} that search for sessions throw. None of them assumes that a weekday is open.
+ * {@linkcode tradingDay} and {@linkcode neighbourDay} count such a weekday as a session with the usual hours, and mark
+ * it as assumed. Mainland days after the last published notice are projected; {@linkcode Calendars.coverage}
  * returns the first projected day.
  *
  * A {@linkcode Calendars} object also contains the updates and overrides that a user installed. Code that depends on
@@ -128,7 +129,7 @@ export class Calendars {
   /** Calendars that were built already. */
   readonly #markets = new Map<Mic, MarketCalendar>();
 
-  /** Creates calendars from the built-in data and the given updates. */
+  /** Creates calendars from the built-in data and the given updates and overrides. */
   constructor(local: LocalCalendars = {}) {
     this.#local = local;
   }
@@ -358,12 +359,12 @@ export function dateAt(at: number, zone: string): string {
   const last = lastDates.get(zone);
   if (last?.quarter === quarter) return last.date;
   const date = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
-  // Do not cache older dates: before 1972, some offsets were not whole quarters of an hour.
+  // Do not cache dates before 1970, because many of their offsets were not whole quarters of an hour.
   if (quarter > 0) lastDates.set(zone, { quarter, date });
   return date;
 }
 
-/** Returns the date some days later. */
+/** Returns the date a number of days later, or earlier if the number is negative. */
 export function addDays(date: string, days: number): string {
   return readDate(date).add({ days }).toString();
 }
@@ -377,7 +378,10 @@ export function usualDay(calendars: Calendars, mic: Mic, date: string): TradingD
   return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true, projected: false };
 }
 
-/** Returns the trading day on a date, `"weekend"`, or `"holiday"` for a weekday without trading. */
+/**
+ * Returns the trading day on a date, `"weekend"`, or `"holiday"` for a weekday without trading. A weekday that the
+ * calendar does not cover is a trading day with the usual hours.
+ */
 export function tradingDay(calendars: Calendars, mic: Mic, date: string): TradingDay | "holiday" | "weekend" {
   const session = calendars.sessionOn(mic, date);
   if (typeof session !== "string") {

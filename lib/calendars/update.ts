@@ -26,8 +26,8 @@ interface UpdateLimits {
 }
 
 /**
- * Returns the weekdays that change. Lists a day that the old calendar does not cover only if it does not have the
- * regular hours.
+ * Returns the weekdays whose hours change. Leaves out the days that the new calendar does not cover, and the days with
+ * regular hours that the old calendar does not cover.
  */
 export function changesBetween(before: CalendarData, after: CalendarData): DayChange[] {
   const [old, young] = [readBook(before), readBook(after)];
@@ -56,7 +56,7 @@ export function checkUpdate(
   { now, allowPast, maxChanges }: UpdateLimits,
   faults: Faults,
 ): void {
-  // Both calendars are for the same market, and it has its own data, so the cast is safe.
+  // Both calendars are for the same market, and that market has its own data, so the cast is safe.
   const zone = calendarZone[before.mic as DataMic];
   if (after.zone !== zone) faults.add(["zone"], after.zone, `"${zone}"`);
   if (compareVersions(after.version, before.version) <= 0) {

@@ -57,8 +57,8 @@ const DAY_MS = 86_400_000;
 const QUARTER_MONTHS = [3, 6, 9, 12];
 
 /**
- * Returns whether a day is a business day. A contract may end after the last day that the calendar covers. Every
- * weekday after that day counts as a business day.
+ * Returns whether a day is a business day. A contract may end after the last day that the calendar covers, so every
+ * weekday that the calendar does not cover counts as a business day.
  */
 function isBusinessDay(day: number): boolean {
   const session = builtInCalendars.sessionOn("XHKG", new Date(day).toISOString().slice(0, 10));

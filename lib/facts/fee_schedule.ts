@@ -177,6 +177,7 @@ const schedules = new WeakMap<Tariff, Map<string, Schedule>>();
  * Returns the charges of a trade, from a cache if possible.
  *
  * @throws {RangeError} When no rate is recorded for the day or the futures product.
+ * @throws {TypeError} When the date is not in the form `"YYYY-MM-DD"`.
  */
 export function scheduleOf(key: ScheduleKey, tariff: Tariff): Schedule {
   let known = schedules.get(tariff);

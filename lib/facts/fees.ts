@@ -188,9 +188,10 @@ export interface FeeMeterInput extends Omit<FeeInput, "fills" | "dayTrade"> {
 }
 
 /**
- * Returns the total fees of many quantities at one price. `cents` agrees with {@linkcode feesOf} for a single fill.
+ * Returns a meter of the fees of one listing at one price. Its `cents` agrees with {@linkcode feesOf} for a single
+ * fill.
  *
- * @throws {RangeError} When no rate is recorded for that day or product.
+ * @throws {RangeError} When no rate is recorded for that day or product, or the price is below zero.
  * @throws {TypeError} When the price or the date is invalid.
  */
 export function feeMeter(input: FeeMeterInput, tariff: Tariff = exampleTariff): FeeMeter {

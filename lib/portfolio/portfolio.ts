@@ -172,7 +172,7 @@ export async function readPortfolio(client: Client, options: PortfolioOptions): 
   };
 }
 
-/** Returns whether the account has no futures, and no cash for them. */
+/** Returns whether this is the futures account, and it has no contracts, no fills and no cash. */
 function isEmptyFutures({ market, funds, holdings, fills }: MarketRead): boolean {
   const { available, totalAssets } = funds;
   return market === "futures" && holdings.length === 0 && fills.length === 0 &&
@@ -389,7 +389,10 @@ function priceBefore(
   return isToday ? priceOf({ price: quote?.previousClose }) : price;
 }
 
-/** Returns the change of the quantity by fills, and the money paid for it; `undefined` if a fill lacks one of them. */
+/**
+ * Returns the change of the quantity by fills, and the money paid for them. Returns `undefined` if a fill lacks its
+ * quantity or price, or has an unknown side.
+ */
 function changeByFills(fills: readonly FillRow[]): { quantity: Decimal; paid: Decimal } | undefined {
   let [quantity, paid]: [Decimal, Decimal] = ["0", "0"];
   for (const { side, filledQuantity, fillPrice } of fills) {
