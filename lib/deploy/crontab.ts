@@ -36,9 +36,9 @@ const MOST_DATES = 12;
 
 const head = `# Recipes of hsgate, started by cron.
 #
-# Debian's cron does not support CRON_TZ and uses the time zone of the machine; cronie supports it. These lines need
-# neither: cron starts a line at its minutes in every hour, and the "case" uses "date" to check the time at the exchange
-# (package tzdata). This works in every time zone of the machine and across every clock change.
+# Debian's cron does not support CRON_TZ and uses the time zone of the machine; cronie supports it. These lines do
+# not need it: cron starts a line at its minutes in every hour, and the "case" uses "date" to check the time at the
+# exchange (package tzdata). This works in every time zone of the machine and across every clock change.
 #
 # A line starts the recipe at every possible time of a slot. For example, it also starts on holidays, and every day at the
 # time for half-days. The recipe checks its slots: if there is no new one, or another process has run it, it exits with 0.
@@ -123,8 +123,8 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
     const command = `case "$(TZ=${zone} date +${format})" in ${patterns.join("|")}) ${run};; esac`;
     return `${minutesOf(group)} * * * * ${checked(command, recipe)}`;
   });
-  // Cron never catches up missed starts. So a recipe that only reads also starts after a reboot and checks for a missed
-  // slot.
+  // Cron never catches up missed starts. So a recipe that may run a missed slot also starts after a reboot and checks
+  // for one.
   if (catchesUp(recipe)) lines.push(`@reboot ${checked(`sleep 60; ${run}`, recipe)}`);
   return lines;
 }

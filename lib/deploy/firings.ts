@@ -78,7 +78,8 @@ function calendarFirings(
 }
 
 /**
- * Returns the end of the calendar. If the calendar has already ended, returns a year from now, and assumes sessions.
+ * Returns the last day of the calendar, or 370 days after `now` if that is later. Weekdays after the calendar's last
+ * day are assumed to be sessions.
  */
 function endOf(calendars: Calendars, mic: Mic, now: number): number {
   return Math.max(Date.parse(calendars.coverage(mic).through), now + LOOK_BACK_MS);

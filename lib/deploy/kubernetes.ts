@@ -129,7 +129,7 @@ spec:
       storage: 1Gi
 `;
 
-/** Returns the manifest that keeps at least one scheduler running while nodes are drained. */
+/** The manifest that keeps at least one scheduler running while nodes are drained. */
 const disruptions = `apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
@@ -373,7 +373,7 @@ interface ZonedCron {
   zone: string;
 }
 
-/** Returns cron patterns for these times; times with the same minutes share a pattern. */
+/** Returns cron patterns for these times. Times that differ only in their hours share a pattern. */
 function cronTimesOf(firings: readonly Firing[]): ZonedCron[] {
   const groups = Map.groupBy(
     firings.map(inWholeMinutes),

@@ -10,7 +10,7 @@ interface Spelling {
   all: readonly number[];
   /** Separator between the ends of a range. */
   through: string;
-  /** Formats a step: every nth value from the first one, such as `0-59/10` or `00/10`. */
+  /** Formats a step: every nth value from the first one, such as `00/10`. */
   stepped(step: number): string;
   /** Formats one value. */
   of(value: number): string;

@@ -34,7 +34,7 @@ interface HttpServerOptions extends OwnNames {
   now: () => number;
   /** Longest body of a request, in bytes. */
   bodyLimit: number;
-  /** Builds the answer to a request that cannot be read. */
+  /** Builds the answer to a request that the server cannot read or rejects. */
   explain: (problem: HttpProblem) => HttpAnswer;
 }
 
@@ -117,7 +117,7 @@ export class HttpServer {
     return writeAnswer(conn, { ...answer, headers: { date, ...answer.headers } }, how);
   }
 
-  /** Answers a request that cannot be read. Reads more input before closing, because closing at once would lose the answer. */
+  /** Answers a rejected request. Reads more input before closing, because closing at once would lose the answer. */
   async #refuse(conn: Deno.TcpConn, problem: HttpProblem): Promise<void> {
     try {
       await this.#write(conn, this.#options.explain(problem), { keepAlive: false, withBody: true });

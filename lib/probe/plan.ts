@@ -17,7 +17,7 @@ import type { FieldInfo, ValueType } from "../operations/types.ts";
 /** The way to the broker. */
 export type ProbeTransport = "gateway" | "direct";
 
-/** A listing of each market for an account that has none. */
+/** A listing of each market, used if no earlier answer contained one. */
 const usualSymbols: Readonly<Record<Market, string>> = {
   hk: "00700.HK",
   us: "AAPL",
@@ -31,7 +31,10 @@ const DAY_MS = 86_400_000;
 const DAYS_BACK = 30;
 const HONG_KONG_MS = 8 * 3_600_000;
 
-/** Returns every read of the catalogue, in its order. Session operations and writes are no reads. */
+/**
+ * Returns every operation that only reads, in the order of the catalogue. Leaves out variants of other operations,
+ * writes and session operations.
+ */
 export function reads(): AnyOperation[] {
   return [...operations.values()].filter(({ effect, variantOf }) =>
     effect === "read" && variantOf === undefined
@@ -55,15 +58,18 @@ export function whyNot(operation: AnyOperation, transport: ProbeTransport): stri
     : operation.reserved;
 }
 
-/** What earlier answers have shown. Stays in memory. */
+/** Values of earlier answers that later calls need. They stay in memory. */
 export class Learned {
-  /** Symbols by market, and `futures`; the first one is used. */
+  /** The first symbol that an answer contained, by market. A future's symbol is under `futures`. */
   readonly #symbols = new Map<string, string>();
   readonly #prices = new Map<string, string>();
-  /** Values by family and by the name of their member, both hsgate's name and the broker's. */
+  /**
+   * The first value of each member, by family and by hsgate's name. The first row of a list is under the broker's name
+   * of the list.
+   */
   readonly #members = new Map<string, unknown>();
 
-  /** Remembers what later calls need from an answer with hsgate's names. */
+  /** Remembers the values of a decoded answer that later calls need. */
   take(operation: AnyOperation, answer: unknown, market: string | undefined): void {
     const { rows } = operation.response.fields ?? {};
     if (rows !== undefined && Array.isArray(answer) && answer.length > 0) {
@@ -121,7 +127,7 @@ export interface PlannedCall {
   codes: Record<string, string>;
 }
 
-/** Returns the markets for which a probe calls an operation. */
+/** Returns the markets for which a probe calls an operation; only `undefined` if the call names no market. */
 export function marketsOf(operation: AnyOperation): (Market | undefined)[] {
   const fields = operation.request.fields ?? {};
   const isRequired = (name: string) => fields[name] !== undefined && !fields[name]!.optional;
@@ -137,11 +143,14 @@ export interface PlanContext {
   learned: Learned;
   /** The broker's time, Unix milliseconds. */
   now: number;
-  /** Whether to use usual values for what no answer has shown. */
+  /** Whether to use default values for parameters that no answer contained. */
   isLast: boolean;
 }
 
-/** Returns the call of an operation for a market, or why there is none; with `waits` it may be possible later. */
+/**
+ * Returns the call of an operation for a market, or why it cannot be made. `waits`: whether a later answer may contain
+ * the missing parameter.
+ */
 export function planCall(
   operation: AnyOperation,
   market: Market | undefined,

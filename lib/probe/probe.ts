@@ -1,6 +1,6 @@
 /**
  * Calls every read of the catalogue once for each market, and compares each answer with the catalogue before it is
- * decoded. Never calls a write, and keeps no value of the account.
+ * decoded. Never calls a write, and reports no value of the account.
  *
  * @module
  */
@@ -44,7 +44,7 @@ export interface ProbeOptions {
   ask(family: string, operations: readonly AnyOperation[]): Promise<boolean>;
   /** Milliseconds between two calls. @default 500 */
   paceMs?: number;
-  /** Milliseconds that a call waits for its answer. @default that of the transport */
+  /** Milliseconds that a call waits for its answer. @default the timeout of the transport */
   timeoutMs?: number;
   machine: Machine;
   /** Ends the probe. The report then contains the calls that were made. */
@@ -60,7 +60,7 @@ export interface ProbeOptions {
 const PACE_MS = 500;
 /** Longest wait between two calls after the broker was busy. */
 const MOST_PACE_MS = 10_000;
-/** Time between two reports to `onReport`. */
+/** Shortest time between two reports to `onReport`. */
 const REPORT_MS = 2_000;
 /** The probe ends after this many calls in a row without an answer. */
 const MOST_UNANSWERED = 3;
@@ -70,7 +70,8 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
   return await new Probe(options).run();
 }
 
-interface Left {
+/** A read for one market; `undefined` if the read names no market. */
+interface ReadInMarket {
   operation: AnyOperation;
   market: ReturnType<typeof marketsOf>[number];
 }
@@ -105,7 +106,7 @@ class Probe {
     const all = Map.groupBy(reads(), familyOf);
     const families = [...all.keys()].filter((family) => only === undefined || only.includes(family));
     for (const family of families) this.#families[family] = "not reached";
-    const later: Left[] = [];
+    const later: ReadInMarket[] = [];
     for (const family of families) {
       if (this.#isEnded()) break;
       const operations = all.get(family) ?? [];
@@ -147,7 +148,7 @@ class Probe {
   }
 
   /** Makes a call, and for a list the call of its second page. Returns false if its parameters are not known yet. */
-  async #callOne({ operation, market }: Left, isLast: boolean): Promise<boolean> {
+  async #callOne({ operation, market }: ReadInMarket, isLast: boolean): Promise<boolean> {
     const left = (why: string) => {
       this.#left.push({ operation: operation.name, ...market !== undefined && { market }, why });
       return true;
@@ -198,7 +199,7 @@ class Probe {
       await client.quotes.subscribe(subscription);
     } catch (error) {
       if (!(error instanceof BrokerError)) throw error;
-      return; // the report has the rejection
+      return; // the report already contains the rejection of the first call
     }
     try {
       this.#planned++;
@@ -339,7 +340,10 @@ function rowsOf(answer: unknown): Row[] {
   return Array.isArray(rows) ? rows : [];
 }
 
-/** Returns whether a page repeats rows of the page before. Two different rows may be equal, except for their cursors. */
+/**
+ * Returns whether a page repeats rows of the page before. Compares the cursors if the rows have them, because different
+ * rows may be equal except for their cursors.
+ */
 function isRepeated(before: readonly Row[], page: readonly Row[]): boolean {
   if (page.length === 0) return false;
   const cursors = new Set<unknown>(before.flatMap(({ cursor }) => cursor === undefined ? [] : [cursor]));
@@ -347,7 +351,7 @@ function isRepeated(before: readonly Row[], page: readonly Row[]): boolean {
   return JSON.stringify(before) === JSON.stringify(page);
 }
 
-/** Returns the outcome of a call. The codes are the broker's, or hsgate's own; no text of the broker. */
+/** Returns the outcome of a call. `code` is the broker's or hsgate's own code; never another text of the broker. */
 function outcomeOf(
   error: unknown,
   differences: readonly Difference[],

@@ -74,7 +74,7 @@ const report = z.strictObject({
   ended: z.string(),
   /** Why it ended before every call was made; absent if it made all. */
   stopped: z.string().optional(),
-  /** The user's answer for each family. */
+  /** Whether the reads of each family were called, declined by the user, or not reached. */
   families: z.record(z.string(), z.enum(["called", "declined", "not reached"])),
   /** By how much the broker's clock was ahead of this machine's, smallest and largest, in milliseconds. */
   clock: z.strictObject({
@@ -136,7 +136,7 @@ export function readReport(text: string, fileName: string): ProbeReport {
   );
 }
 
-/** Returns the shapes of the answers in a report. */
+/** Returns the shapes of the answers in a report, without the answers of second pages. */
 export function shapesOf({ calls }: ProbeReport): AnswerShape[] {
   return calls.flatMap(({ operation, codes, answer, page = 1 }) =>
     answer === undefined || page > 1 ? [] : [{ operation, codes, answer }]
