@@ -39,7 +39,7 @@ export type OutageKind = keyof typeof outageKinds;
 export interface Outage {
   /** Start, with a UTC offset: `2025-03-05T09:00+08:00`. */
   at: string;
-  /** What does not work. */
+  /** Kind of the outage. */
   what: OutageKind;
   /** Duration, such as `3h`. */
   for?: string;

@@ -34,7 +34,7 @@ import { recipesOfFolder } from "../recipes/files/recipe_files.ts";
 export interface RehearseOptions {
   /** A folder of recipes, recipe files, or compiled recipes. */
   recipes: string | URL | readonly (string | URL | CompiledRecipe)[];
-  /** First and last day, `YYYY-MM-DD`; whole days in UTC. */
+  /** First day, `yyyy-MM-dd`. Days are whole days in UTC. */
   from: string;
   /** Last day, `yyyy-MM-dd`. */
   to: string;
@@ -68,7 +68,7 @@ export interface RehearsalProgress {
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** Interval between passes of the scheduler when no outage is near. Slots have their own timers. */
+/** Longest interval between passes of the scheduler when no outage is near. Slots have their own timers. */
 const CALM_TICK_MS = 60 * MINUTE_MS;
 /** For this long after an outage, the scheduler makes a pass every minute, as in reality. */
 const WATCHFUL_MS = 15 * MINUTE_MS;
@@ -121,7 +121,7 @@ function readDay(text: string): number {
   throw new RangeError(`Cannot read "${text}" as a day: write it like "2025-01-01"`);
 }
 
-interface Stretch {
+interface RehearsalSetup {
   from: number;
   to: number;
   seed: number;
@@ -139,7 +139,7 @@ interface Stretch {
 class Rehearsal implements AsyncDisposable {
   readonly messages: UnsentMessage[] = [];
   readonly events: SchedulerEvent[] = [];
-  readonly #stretch: Stretch;
+  readonly #setup: RehearsalSetup;
   readonly #machine: VirtualMachine;
   readonly #broker: GatewaySwitch;
   readonly #script = new Script();
@@ -155,9 +155,9 @@ class Rehearsal implements AsyncDisposable {
   /** An internal error of the scheduler. The rehearsal throws it. */
   #fault: { error: unknown } | undefined;
 
-  constructor(stretch: Stretch) {
-    const { from, to, seed, calendars, planned, trades = true, script } = stretch;
-    this.#stretch = stretch;
+  constructor(setup: RehearsalSetup) {
+    const { from, to, seed, calendars, planned, trades = true, script } = setup;
+    this.#setup = setup;
     this.#machine = new VirtualMachine(from, seed);
     this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime, calendars, script });
     const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string]; // `map` returns two dates for two instants
@@ -177,20 +177,20 @@ class Rehearsal implements AsyncDisposable {
         },
       })),
     );
-    for (const outage of planned) this.#script.add({ at: outage.at, do: () => this.#strike(outage) });
+    for (const outage of planned) this.#script.add({ at: outage.at, do: () => this.#startOutage(outage) });
   }
 
   /** Runs the rehearsal from the first to the last instant. */
   async play(): Promise<void> {
-    const { to, signal } = this.#stretch;
+    const { to, signal } = this.#setup;
     await this.#broker.on();
-    await this.#begin();
+    await this.#startProcess();
     while (await this.#step(to)) signal?.throwIfAborted();
-    await this.#end();
+    await this.#stopProcess();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end();
+    await this.#stopProcess();
     await this.#broker[Symbol.asyncDispose]();
   }
 
@@ -233,18 +233,18 @@ class Rehearsal implements AsyncDisposable {
       else if (process.isAlive && !process.hasTakenPushes) await process.takePushes();
       else break;
     }
-    if (this.#process !== undefined && !this.#process.isAlive) this.#bury();
+    if (this.#process !== undefined && !this.#process.isAlive) this.#scheduleRestart();
   }
 
-  #bury(): void {
+  #scheduleRestart(): void {
     this.#process = undefined;
     const at = this.#machine.trueTime + (this.#restartMs ?? 0);
     this.#restartMs = undefined;
-    this.#script.add({ at, do: async () => await this.#begin() });
+    this.#script.add({ at, do: async () => await this.#startProcess() });
   }
 
-  async #begin(): Promise<void> {
-    const { store, recipes, calendars, seed, out } = this.#stretch;
+  async #startProcess(): Promise<void> {
+    const { store, recipes, calendars, seed, out } = this.#setup;
     this.#process = new RehearsedProcess({
       machine: this.#machine,
       broker: this.#broker,
@@ -270,7 +270,7 @@ class Rehearsal implements AsyncDisposable {
     await this.#process.start();
   }
 
-  async #end(): Promise<void> {
+  async #stopProcess(): Promise<void> {
     const process = this.#process;
     this.#process = undefined;
     if (process === undefined) return;
@@ -302,14 +302,14 @@ class Rehearsal implements AsyncDisposable {
     const month = new Date(this.#machine.trueTime).toISOString().slice(0, 7);
     if (month === this.#month) return;
     this.#month = month;
-    const runs = await countRuns(this.#stretch.store);
-    this.#stretch.onProgress?.({ month, runs });
+    const runs = await countRuns(this.#setup.store);
+    this.#setup.onProgress?.({ month, runs });
   }
 
   /** Starts an outage, and schedules its end if it has one. */
-  async #strike(outage: PlannedOutage): Promise<void> {
+  async #startOutage(outage: PlannedOutage): Promise<void> {
     this.#watch();
-    const over = await this.#begins(outage);
+    const over = await this.#applyOutage(outage);
     if (outage.forMs === undefined || over === undefined) return;
     this.#script.add({
       at: this.#machine.trueTime + outage.forMs,
@@ -320,14 +320,14 @@ class Rehearsal implements AsyncDisposable {
     });
   }
 
-  /** Starts an outage. Returns a function that ends it; `undefined` if it has no end. */
-  async #begins({ what, byMs = 0, forMs, recipe, catchUp }: PlannedOutage): Promise<
+  /** Applies an outage. Returns a function that ends the outage; `undefined` if it has no end. */
+  async #applyOutage({ what, byMs = 0, forMs, recipe, catchUp }: PlannedOutage): Promise<
     (() => Promise<void> | void) | undefined
   > {
     switch (what) {
       case "scheduler-down":
-        await this.#end();
-        return async () => await this.#begin();
+        await this.#stopProcess();
+        return async () => await this.#startProcess();
       case "kill":
         this.#restartMs = forMs;
         this.#process?.doom();
@@ -355,7 +355,7 @@ class Rehearsal implements AsyncDisposable {
       case "displaced":
         return this.#loseLogin("1013", "logged in on another device", true);
       case "pause":
-        await pauseRecipe(this.#stretch.store, recipe!, {
+        await pauseRecipe(this.#setup.store, recipe!, {
           why: "outage script",
           now: this.#machine.wallTime,
         }); // checked
@@ -377,7 +377,7 @@ class Rehearsal implements AsyncDisposable {
   }
 
   async #resume(name: string, catchUp: boolean): Promise<void> {
-    const { store, recipes } = this.#stretch;
+    const { store, recipes } = this.#setup;
     const recipe = recipes.find((each) => each.name === name)!; // the script was checked: the recipe exists
     const now = this.#machine.wallTime;
     const random = () => 0.5;
@@ -385,7 +385,7 @@ class Rehearsal implements AsyncDisposable {
       now,
       loadedAt: now,
       lookbackMs: 14 * DAY_MS,
-      calendars: this.#stretch.calendars,
+      calendars: this.#setup.calendars,
       drawTraceId: () => drawTraceId({ random }),
       catchUp,
     });

@@ -173,7 +173,10 @@ export class RehearsedProcess implements StepRunner {
     return this.#streams.some(({ isHandling }) => isHandling);
   }
 
-  /** Waits until every push that the gateway sent has arrived. Does not wait for a step that itself waits for virtual time. This takes real time. */
+  /**
+   * Waits until every push that the gateway sent has arrived. Does not wait for a step that itself waits for virtual
+   * time. This takes real time.
+   */
   async takePushes(): Promise<void> {
     for (let left = ARRIVAL_MS; left > 0 && !this.hasTakenPushes; left -= ARRIVAL_LOOK_MS) {
       await wait(systemMachine, ARRIVAL_LOOK_MS);

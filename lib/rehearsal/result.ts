@@ -46,9 +46,9 @@ export interface RehearsalException {
   state: string;
   /** Why the slot was skipped or its run did not succeed. */
   reason?: string;
-  /** The failed step, and its error without the addresses of the simulator. */
+  /** Id of the failed step. */
   step?: string;
-  /** Text of the error. */
+  /** Text of the error that ended the failed step, without the addresses of the simulator. */
   error?: string;
   /** Delay of the start, milliseconds; absent up to one minute. */
   lateMs?: number;
@@ -115,7 +115,7 @@ export interface RehearsalResult {
   seed: number;
   /** Numbers of slots by recipe. */
   recipes: RecipeTally[];
-  /** Ordered by day and recipe. */
+  /** Slots that did not simply succeed, ordered by the time of the slot. */
   exceptions: RehearsalException[];
   /** Half-days and clock changes of the days. */
   specialDays: SpecialDay[];
