@@ -93,7 +93,7 @@ export interface EverySchedule {
   everyMs: number;
   /** Part of the session that has slots. */
   while?: SessionSpan;
-  /** Longest delay of a slot, which is computed from a hash of its run key. */
+  /** Longest delay of a slot, milliseconds. The delay itself is computed from a hash of the slot's run key. */
   jitterMs: number;
 }
 
@@ -102,7 +102,7 @@ export type CompiledSchedule = { id: string } & (CalendarSchedule | CronSchedule
 
 /** How missed slots are handled. */
 export interface MisfirePolicy {
-  /** A run that is later than this is missed. */
+  /** A slot counts as missed if its run begins later than this after the slot, milliseconds. */
   graceMs: number;
   /** Policy for missed slots. */
   action: "skip" | "latest" | "all" | "ask";
@@ -280,7 +280,7 @@ export interface CompiledStep {
   needsAccount?: boolean;
   /** Longest time of one attempt, milliseconds. */
   timeoutMs?: number;
-  /** Only for reads and local steps. */
+  /** Number of attempts, and the wait before the second one in milliseconds; only for reads and local steps. */
   retry?: { attempts: number; waitMs: number };
   /** Whether a step that writes may begin again after it was interrupted. */
   resumes?: true;

@@ -74,9 +74,9 @@ export interface OwnStepContext {
   runKey: string;
   /** Key of the step in the run. */
   stepKey: string;
-  /** ISO 8601 in UTC. */
+  /** The slot of the run, ISO 8601 in UTC. */
   slot: string;
-  /** The session of the slot: date, and open and close. */
+  /** The session of the slot; open and close are ISO 8601 with the exchange's UTC offset. */
   session?: { date: string; open: string; close: string; halfDay: boolean };
   /** The session before. */
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };

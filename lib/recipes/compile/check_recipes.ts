@@ -66,7 +66,9 @@ export interface FileReport {
   path: string;
   /** Absent if the recipe has mistakes. */
   recipe?: CompiledRecipe;
-  /** Set for TypeScript that may not run yet. Nothing else is then known about the file. */
+  /**
+   * Set for TypeScript that may not run yet, and for a file after an abort. Nothing else is then known about the file.
+   */
   unread?: true;
   /** Every mistake, with its place. */
   issues: readonly RecipeIssue[];

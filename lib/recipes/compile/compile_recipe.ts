@@ -83,7 +83,11 @@ export interface RecipeFile {
   code?: CodeFiles;
 }
 
-/** Compiles a recipe from the text of its file. */
+/**
+ * Compiles a recipe from the text of its file.
+ *
+ * @throws {RecipeError} If the recipe has mistakes. Lists each mistake with its line and column.
+ */
 export async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
   const { fileName, text } = file;
   if (text.length > MOST_BYTES) {

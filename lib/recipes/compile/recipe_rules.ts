@@ -23,7 +23,10 @@ import { expected, type Found } from "../schema/schema_issues.ts";
 const MINUTE = 60_000;
 const COVERED_DAYS = 60;
 const WINDOW_MARGIN_MS = 10 * MINUTE;
-/** The shortest scheduled session, a half-day in Hong Kong, lasts 150 minutes. */
+/**
+ * Latest end of a window that ends at a time after the open. The shortest scheduled session, a half-day in Hong Kong,
+ * lasts 150 minutes; the margin before its close is 10 minutes.
+ */
 const LATEST_AFTER_OPEN_MS = 140 * MINUTE;
 
 /** Defaults of a class of recipes. */

@@ -47,7 +47,7 @@ interface StepMaker {
   resumes?: true;
   /** Files whose code the step runs. */
   files?: readonly string[];
-  /** The code, for a custom step. */
+  /** The code of a custom step; `"unread"` if it must not be read. */
   code?: StepCode | "unread";
   /** Hosts and paths that its parameters name, as written. */
   reaches?(given: Readonly<Record<string, unknown>>): readonly StepReach[];
@@ -86,9 +86,9 @@ interface StepFileContext {
 }
 
 /**
- * Returns what a step uses.
+ * Returns what a step uses, or the mistake if it cannot be found.
  *
- * @param around Where custom steps are; absent for a recipe without a file.
+ * @param around Where custom steps are, and how their code is loaded.
  */
 export async function findMaker(uses: string, around: StepFileContext): Promise<StepMaker | Found> {
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
@@ -217,7 +217,7 @@ function operationMaker(operation: AnyOperation): StepMaker {
   };
 }
 
-/** Schema of the parameters that a recipe may have, in hsgate's spelling or the broker's. */
+/** Returns the type of an operation's parameters, in hsgate's spelling or the broker's. */
 function givenType(fields: FieldsInfo): Type {
   const members = Object.entries(fields).flatMap(([name, { wire, type }]) => {
     const { fields: inner } = type;

@@ -157,7 +157,7 @@ export interface StepCall {
   calls: Map<string, number>;
   /** Aborted when the run must end early. */
   halt: AbortSignal;
-  /** The rest of the work that the expressions of both runs may do. @default that of a new run */
+  /** The rest of the work that the expressions of both runs may do. @default the work of a new run */
   work?: RunWork;
 }
 
@@ -178,7 +178,7 @@ interface EngineOptions {
   /** Called with each error of a call, even if the step catches it. */
   onError?(error: unknown): void;
   onEvent?(event: StepEvent): void;
-  /** For a nested run: the rest of the work that the expressions of the outer run may do. @default that of a new run */
+  /** For a nested run: the work that the expressions of the outer run may still do. @default the work of a new run */
   work?: RunWork;
   /** Runs another recipe as a step of this one. @default throws */
   runRecipe?(call: StepCall, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;

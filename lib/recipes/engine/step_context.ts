@@ -60,7 +60,7 @@ export interface StepDeps {
   secret(name: string): Promise<string>;
 }
 
-/** What differs between the attempts at a step. */
+/** Parts from which the context of one attempt at a step is built. */
 interface ContextParts extends Pick<StepContext, "signal" | "log" | "recipeFile"> {
   scope: RunScope & Pick<StepScope, "outputs" | "outcome">;
   deps: StepDeps;
@@ -237,7 +237,7 @@ function sessionScope(
  */
 export type HaltKind = "stopped" | "cancelled" | "timeout" | "lost";
 
-/** Why a run must end early. It is the reason of the aborted signal. */
+/** The reason of an aborted signal: why a run must end early. */
 export class Halt extends Error {
   override readonly name = "AbortError";
   readonly kind: HaltKind;
@@ -312,7 +312,8 @@ export function isWorthRetrying(error: unknown): boolean {
 
 /**
  * Returns whether the outcome of a failed write step is unknown. It is unknown if one of its writes is unresolved, if
- * the step timed out, or if its process ended after a write without a result.
+ * the error may have occurred after a write was sent ({@linkcode mayHaveHappened}), if the step timed out, or if its
+ * process sent a write and ended without a result.
  */
 export function mayHaveWritten(error: unknown, guard: WriteGuard): boolean {
   if (guard.isOpen || mayHaveHappened(error) || error instanceof StepTimeoutError) return true;

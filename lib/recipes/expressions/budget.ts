@@ -10,7 +10,7 @@ import { type LinearPattern, linearPattern } from "./linear_pattern.ts";
 
 /** Evaluation steps for all expressions of one step of a recipe: about a second. */
 const MOST_STEPS = 5_000_000;
-/** Longest text that an expression may create, in characters. It may create as many bytes. */
+/** Longest text that an expression may create, in characters, and maximum number of bytes that it may create. */
 const MOST_TEXT = 1_000_000;
 /** Longest text of `duration()`, characters: the package's pattern reads digits in quadratic time. */
 const MOST_DURATION = 100;

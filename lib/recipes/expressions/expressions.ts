@@ -146,7 +146,7 @@ const ownFunctions: readonly OwnFunction[] = [
 ];
 
 const environment = makeEnvironment();
-/** Uses its own environment, because it adds variables to it. */
+/** Has a separate environment, because {@linkcode Overloads} adds variables to its environment. */
 const overloads = new Overloads(makeEnvironment());
 
 function makeEnvironment(): Environment {
@@ -197,7 +197,7 @@ function short(decimal: string): string {
 
 function placesOf(places: bigint): number {
   if (places >= 0n && places <= MOST_PLACES) return Number(places);
-  throw new RangeError(`expected 0 to ${MOST_PLACES} places, and ${places} are asked for`);
+  throw new RangeError(`expected 0 to ${MOST_PLACES} places, and got ${places}`);
 }
 
 /** A mistake in an expression. */

@@ -39,7 +39,7 @@ export interface Inferred {
   problems: TypeProblem[];
 }
 
-/** Returns which operators and functions accept which types, by CEL's own checker. */
+/** Finds out from CEL's own checker which operators and functions accept which types. */
 export class Overloads {
   readonly #environment: Environment;
   readonly #variables = new Map<string, string>();
@@ -149,11 +149,11 @@ export function infer(
 ): Inferred {
   const problems: TypeProblem[] = [];
   const reader = new Reader(input, overloads, problems);
-  // If an expression tests whether such a value is null, it also handles the null.
-  const asked = Object.keys(absent).filter((name) =>
+  // An expression that tests whether `session`, `previousSession` or `outcome` is null also handles the null.
+  const tested = Object.keys(absent).filter((name) =>
     new RegExp(`\\b${name}\\s*[!=]=\\s*null\\b|\\bhas\\(\\s*${name}\\b`).test(input)
   );
-  const scope = { ...variables, ...Object.fromEntries(asked.map((name) => [name, ANY])) };
+  const scope = { ...variables, ...Object.fromEntries(tested.map((name) => [name, ANY])) };
   return { type: reader.typeOf(ast, scope), problems };
 }
 
@@ -261,7 +261,7 @@ class Reader {
     }
   }
 
-  #member(node: Extract<ASTNode, { op: "." | "[]" }>, scope: Scope, ask = false): Type {
+  #member(node: Extract<ASTNode, { op: "." | "[]" }>, scope: Scope, isTested = false): Type {
     const [target, key] = node.args;
     const type = this.typeOf(target, scope);
     const index = typeof key === "string" ? undefined : this.typeOf(key, scope);
@@ -273,7 +273,7 @@ class Reader {
     }
     const shown = this.#textOf(target);
     if (variantsOf(type).every(({ kind }) => kind === "null")) {
-      return ask ? ANY : this.#wrong(target, absent[shown] ?? `${shown} is null here`);
+      return isTested ? ANY : this.#wrong(target, absent[shown] ?? `${shown} is null here`);
     }
     if (typeof name === "string") {
       const found = memberOf(type, name);
@@ -501,6 +501,7 @@ const methodCall = (name: string) => ([receiver, ...rest]: readonly string[]) =>
 
 const LIST: Type = { kind: "list", of: ANY };
 
+/** Variables that can be null in some recipes, each with the reason. */
 const absent: Readonly<Record<string, string>> = {
   outcome: "outcome exists only under notify:, at the end of a run",
   session: "session is null here: no schedule of this recipe follows an exchange",

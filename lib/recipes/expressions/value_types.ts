@@ -93,7 +93,7 @@ function partsOf(type: Type): readonly Type[] {
  */
 export const bounded = (type: Type): Type => sizeOf(type) > MOST_PARTS ? ANY : type;
 
-/** Numbers types: equal types get equal numbers. */
+/** Gives each type a number; equal types get equal numbers. */
 class TypeNumbers {
   readonly #ofType = new WeakMap<Type, number>();
   readonly #ofForm = new Map<string, number>();
@@ -338,7 +338,7 @@ export function describeInDetail(type: Type): string {
   }
 }
 
-/** Kinds of JSON values. */
+/** Kinds that count as another kind when types are compared. */
 const plainKinds: Partial<Record<Type["kind"], string>> = { whole: "number", map: "record" };
 
 /** Returns whether a value of one type can have another type, by the kinds of both. */

@@ -301,7 +301,7 @@ export async function filesOfPermission(
 }
 
 /**
- * Returns the file of a secret, if it is in these folders. It is not read.
+ * Returns the file of a secret, if the file is in these folders. Does not read the file.
  *
  * @throws {NamedFileError} Like `filesOfCommand`.
  */
@@ -424,7 +424,7 @@ async function checkGrant(
   for (const part of new Set(parts.map(realOf))) await searchLinks(part, { top: real, mayMove });
 }
 
-/** Searches a folder, but does not follow links to other folders. */
+/** Checks each link in a folder and its subfolders; does not follow links to other folders. */
 async function searchLinks(
   folder: string,
   { top, mayMove }: { top: string; mayMove: boolean },

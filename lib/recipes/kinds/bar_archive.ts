@@ -32,7 +32,9 @@ interface ArchiveOptions {
 interface ArchivedBars {
   symbol: string;
   interval: BarInterval;
-  /** First requested day. This is the last stored day, because that day may have been incomplete. */
+  /**
+   * First requested day: the last stored day, because that day may have been incomplete, or `from` in a new archive.
+   */
   resumedAt: string;
   requests: number;
   /** Number of new or changed bars. */
@@ -42,7 +44,10 @@ interface ArchivedBars {
   files: WrittenFile[];
 }
 
-/** Requests bars from the last stored day to the last wanted day, each request within the broker's limit. */
+/**
+ * Requests bars from the last stored day to the last wanted day, each request within the broker's limit, and stores
+ * them after each request.
+ */
 export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars> {
   const { client, security, interval, from, to, signal } = options;
   const name = await safeName(security.symbol);
@@ -183,7 +188,7 @@ async function lastDay(pathOf: PathOf, to: string): Promise<string | undefined> 
     const path = pathOf(newest);
     let last: string | undefined;
     for (const { bar } of barsBackwards({ path, text: readIfThere(path) ?? "" })) {
-      if (last !== undefined) break; // the bar before the last one is in order
+      if (last !== undefined) break; // this bar was read only to check that the last two bars are in order
       if (bar.date! <= to) last = bar.date;
     }
     if (last !== undefined) return last;

@@ -1,5 +1,5 @@
 /**
- * The step `cancel-open-orders`: cancels every open order of today, with one request for each.
+ * Defines the step `cancel-open-orders`, which cancels today's open orders with one request for each.
  *
  * @module
  */
@@ -141,8 +141,8 @@ interface OrderOfToday extends OpenOrder {
 
 const isOpen = ({ canCancel }: OrderOfToday) => canCancel;
 /**
- * Returns whether an order has ended. An order whose cancellation is in progress has not: it cannot be cancelled again,
- * but can still be filled.
+ * Returns whether an order has ended. An order whose cancellation is in progress has not ended: it cannot be cancelled
+ * again, but can still be filled.
  */
 const isOver = ({ canCancel, status }: OrderOfToday) =>
   !canCancel && (status === undefined || overStates.includes(status));

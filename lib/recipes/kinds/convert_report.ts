@@ -42,11 +42,11 @@ const output = z.strictObject({
   ok: z.boolean(),
   path: z.string(),
   rows: z.number(),
-  /** Requested columns that no row has. */
+  /** Requested columns that are neither known nor in a row. */
   missing: z.array(z.string()),
 });
 
-/** Reads rows and writes them in the other format; values stay unchanged. */
+/** Reads rows and writes them in the format of the target file; values stay unchanged. */
 export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof output>>({
   name: "convert-report",
   summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",
@@ -193,7 +193,7 @@ class Pace {
     this.#signal = signal;
   }
 
-  /** Counts work before it is done, and pauses shortly after a certain amount. @throws If the step was stopped. */
+  /** Counts work before it is done, and pauses briefly after a certain amount. @throws If the step was stopped. */
   async next(characters: number, cells: number): Promise<void> {
     this.#characters += characters;
     this.#cells += cells;

@@ -1,5 +1,5 @@
 /**
- * Writes the files of steps. A file appears complete or not at all, and is reported to the store.
+ * Formats and writes the files of steps. A file appears complete or not at all.
  *
  * @module
  */

@@ -67,7 +67,7 @@ const output = z.strictObject({
   state: z.enum(["nothing", "planned", "done", "stopped"]),
   /** Why something remains. */
   reason: z.string().optional(),
-  /** Each trade: `sell 100 of 00700.HK`, with what was filled. */
+  /** The trades of the plan, each with its planned, filled and remaining quantity. */
   trades: z.array(z.strictObject({
     symbol: z.string(),
     side: z.string(),
@@ -86,7 +86,7 @@ const output = z.strictObject({
   fees: z.strictObject({ estimated: amounts, booked: amounts.optional() }),
   /** Sum of the squared drifts: before, as planned, and as reached. */
   drift: z.strictObject({ before: z.string(), planned: z.string(), reached: z.string() }),
-  /** The page of the plan and of its execution, and the same as JSON. */
+  /** Paths of two files: the page of the plan and its execution, and their data as JSON. */
   files: z.array(z.string()),
 });
 /** Result of the step. */
@@ -177,7 +177,7 @@ async function accountNow(settings: RebalanceFile, { client, now, calendars, sig
   return await readBrokerAccount(await client(), settings, { now, calendars, signal });
 }
 
-/** Returns an unfinished plan: of an earlier attempt at this step, or of an earlier run of the recipe. */
+/** Returns the plan of an earlier attempt at this step, or else a running plan of an earlier run of the recipe. */
 async function earlierPlan(
   { store, account }: StepDesk,
   { stepKey, recipe }: StepContext,
@@ -219,7 +219,7 @@ async function recipeOf({ recipeFile: { file, sha256 } }: StepContext): Promise<
 }
 
 /**
- * Returns why a plan must not begin any more, because its recipe is another one now. The recipe may have changed while
+ * Returns why a plan must not begin any more: its recipe has changed or was removed. The recipe may have changed while
  * the step waited, or between two processes, of which the second has loaded the new recipe.
  */
 async function whyOutdated(
@@ -235,7 +235,7 @@ async function whyOutdated(
     : undefined;
 }
 
-/** Continues a plan of an earlier attempt. */
+/** Continues a plan of an earlier attempt or run. If the plan has ended, returns its result. */
 async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const { desk, context } = work;
   const { plan, state, approval, reason, report } = record;

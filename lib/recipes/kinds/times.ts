@@ -19,7 +19,7 @@ export const sessionMoment = z.strictObject({
 });
 
 /**
- * Returns when a session time of a day is, Unix milliseconds.
+ * Returns the instant of a session time on a day, Unix milliseconds.
  *
  * @param cannot Beginning of the error, such as `Cannot wait for`.
  * @throws {BrokerError} If the day has no session.

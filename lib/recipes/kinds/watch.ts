@@ -130,7 +130,7 @@ interface Recording {
   files: PushFiles;
   result: Recorded;
   context: StepContext;
-  /** Returns the kinds of the securities. */
+  /** Kinds of the securities. */
   types: readonly SecurityType[];
 }
 

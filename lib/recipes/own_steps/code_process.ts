@@ -21,7 +21,7 @@ const DRAIN_MS = 1_000;
 
 /** A process that runs code. */
 interface CodeProcess extends AsyncDisposable {
-  /** Lines that begin with the message mark; all other lines count as printed output. */
+  /** Lines of stdout that begin with the message mark, without the mark. All other lines count as printed output. */
   messages: AsyncIterable<string>;
   send(line: string): void;
   /** Returns why the process ended, from its output. */
@@ -87,7 +87,7 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
     send: (line) => void writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => {}),
     async reason() {
       await ended;
-      // Earlier output is not a reason.
+      // A process that ended with success has printed no reason.
       return (await child.status).success
         ? "it ended its own process before it returned, for example with Deno.exit()"
         : printer.reason();

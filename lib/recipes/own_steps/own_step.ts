@@ -72,7 +72,7 @@ export async function describeOwnStep(file: URL, options: LoadOptions = {}): Pro
   return { ...about, code, programs, place };
 }
 
-/** Reports a file that the step names as a mistake of the step. */
+/** Passes a result on; turns the error about a file that the step names into a mistake of the step. */
 async function named<T>(file: URL, result: Promise<T>): Promise<T> {
   try {
     return await result;
@@ -82,7 +82,8 @@ async function named<T>(file: URL, result: Promise<T>): Promise<T> {
 }
 
 /**
- * Loads a recipe's file in a process without permissions, and resolves to its default export, or `null`, and its code.
+ * Loads a recipe's file in a process without permissions. Resolves to its code and its default export, which is `null`
+ * if the file has none.
  *
  * @throws {OwnStepError} If the file cannot be loaded, or imports something that it may not.
  */

@@ -57,7 +57,7 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
     }
     if (order.type !== "run") return;
     const waiting = new Map<number, PromiseWithResolvers<unknown>>();
-    /** Number of the failed call. */
+    /** Numbers of the failed calls, by their errors. */
     const callOf = new WeakMap<Error, number>();
     void readAnswers(lines, waiting, callOf);
     // The runner has checked the parameters against the step's description.

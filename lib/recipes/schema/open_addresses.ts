@@ -35,7 +35,7 @@ const knownHosts = [
 /** Words in the names of secrets. */
 const secretWords = /^(password|passwd|pwd|pin|passphrase|passcode|secret|token|credentials?|apikey)$/;
 
-/** Returns whether a name is that of a secret: `password`, `apiToken`, `api_key`. */
+/** Returns whether a name means a secret: `password`, `apiToken`, `api_key`. */
 export function namesSecret(name: string): boolean {
   const words = name.replaceAll(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z\d]+/);
   return words.some((word, index) =>

@@ -142,7 +142,9 @@ const stepSchema = z.strictObject({
   }),
   retry: z.strictObject({
     attempts: z.int().min(1).max(10).meta({ description: "Number of attempts in all" }),
-    wait: duration.optional().meta({ description: "Wait between two attempts, such as 10s" }),
+    wait: duration.optional().meta({
+      description: "Wait before the second attempt, such as 10s; doubled for each further attempt, up to 5m",
+    }),
   }).optional().meta({ description: "Retries of a read-only step" }),
   timeout: someTime.optional().meta({ description: "Longest time of one attempt" }),
   fresh: z.boolean().optional()
@@ -165,7 +167,9 @@ const notice = z.strictObject({
   }),
 });
 
-/** The schema of a recipe, without transforms, so that JSON Schema can express it; the compiler does the rest. */
+/**
+ * The schema of a recipe, without transforms, so that JSON Schema can express it. The compiler makes all other checks.
+ */
 export const recipeSchema = z.strictObject({
   $schema: z.string().optional(),
   name: nameText("Name of the recipe; part of the key of each run"),

@@ -67,7 +67,10 @@ export interface StepSource {
   needs?: string | string[] | undefined;
   /** Expression; hsgate skips the step if the expression is false. */
   if?: string | boolean | undefined;
-  /** Retries of a read-only step: the number of attempts in all, and the wait between two of them, such as `10s`. */
+  /**
+   * Retries of a read-only step: the number of attempts in all, and the wait before the second one, such as `10s`. The
+   * wait doubles for each further attempt, up to `5m`.
+   */
   retry?: { attempts: number; wait?: string | undefined } | undefined;
   /** Longest time of one attempt, such as `5m`. */
   timeout?: string | undefined;

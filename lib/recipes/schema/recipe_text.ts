@@ -252,7 +252,7 @@ function badTokenAt(text: string): number {
   return fine;
 }
 
-/** Returns whether YAML parsed an expression as a map. */
+/** Returns whether a line has an expression without quotes inside { } or [ ], which YAML reads as a map. */
 function isBareExpression(line: string): boolean {
   const opening = line.search(/[{[]/);
   return opening >= 0 && /[:,]\s*\$\{\{/.test(line.slice(opening));
@@ -292,7 +292,7 @@ function rangeOf(root: Node | null, path: Issue["path"], isName: boolean): reado
   return range;
 }
 
-/** Every node of a parsed document has a range. */
+/** Returns the first offset of a node, and the offset after it. Every node of a parsed document has them. */
 function offsetsOf(node: unknown): readonly [number, number] | undefined {
   const [start, end] = (node as Node | null | undefined)?.range ?? [];
   return start === undefined || end === undefined ? undefined : [start, end];
