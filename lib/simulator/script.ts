@@ -1,8 +1,9 @@
 /**
  * Reads and checks the script of a simulator: price moves, gaps, halts, dividends, splits and outages at chosen times.
  *
- * A script is a list of entries in YAML or JSON. Its times are local times of the entry's exchange, on the simulator's
- * clock. The same seed, script, clock and orders give the same answers.
+ * A script is a list of entries in YAML or JSON. Its times are on the simulator's clock, in the local time of the
+ * entry's exchange; the times of an outage are in Hong Kong time. The same seed, script, clock and orders give the same
+ * answers.
  *
  * @module
  */
@@ -99,7 +100,7 @@ export const scriptEntry = z.discriminatedUnion("what", [
     symbol: symbol.optional(),
     market: market.optional().describe("a whole market; instead of `symbol`"),
     at: time,
-    for: span.optional().describe("length of the halt; without it, until `resume` or for good"),
+    for: span.optional().describe("length of the halt; without it, the halt ends with `resume`, or never"),
   }),
   z.strictObject({
     what: z.literal("resume").describe("trading continues after a halt of the same symbol or market"),

@@ -1,8 +1,9 @@
 /**
  * Computes funds, holdings, and how much can be bought and sold.
  *
- * The account is a cash account without credit. Short sales are possible only if the simulator allows them. Both mainland markets share one cash balance in renminbi. So
- * the funds of each mainland market show the whole balance, and the market value of the holdings in both markets.
+ * The account is a cash account without credit. Short sales are possible only if the simulator allows them. Both
+ * mainland markets share one cash balance in renminbi. So the funds of each mainland market show the whole balance, and
+ * the market value of the holdings in both markets.
  *
  * @module
  */
@@ -221,8 +222,7 @@ function holdingOf(state: State, market: Market, symbol: string): Holding {
 }
 
 /**
- * Returns the exchange rates. Swap rates have a margin of two per thousand between both directions; spot rates have no
- * margin.
+ * Returns the exchange rates. In each direction, the swap rate is two per thousand below the spot rate.
  */
 function ratesAt(state: State, spot: boolean): Record<string, Record<string, string>> {
   const { day } = state.today.hk;

@@ -4,8 +4,7 @@
  * - `twap` sends ten equal children at equal intervals between start and end.
  * - `vwap` uses the same intervals; the children divide the quantity like the volume of the previous day.
  * - `pov` sends, once per interval, as much as its children need to reach its percentage of the market's volume since
- * the
- *   start.
+ *   the start.
  * - `tpov` sends, once per interval, its percentage of the volume at the best price of the other side.
  * - `iceberg` sends the next child when the previous one is filled.
  *
@@ -193,7 +192,7 @@ export class AlgoDesk {
     this.#find(id);
   }
 
-  /** Returns the order numbers of the children. */
+  /** Returns the order numbers of the children of an order; none if the order was not placed on this day. */
   children(id: string, date: string): string[] {
     const past = this.#past.find(({ row }) => row.orderId === id);
     if (past !== undefined) return past.row.date === date ? [...past.children] : [];

@@ -122,8 +122,8 @@ export function checkAuction(
 }
 
 /**
- * Rejects a price that the exchange does not accept. Checks only in continuous trading, because at other times it gets
- * the order later.
+ * Rejects a price that the exchange does not accept. Checks only in continuous trading, because at other times the
+ * exchange gets the order later.
  */
 export function checkQuotation(
   { now, auctions, quotation }: State,
@@ -145,7 +145,7 @@ export function checkPause(
     "instrument" | "isSell" | "orderType" | "price"
   >,
 ): void {
-  if (orderType === "odd-lot") return; // without volatility control
+  if (orderType === "odd-lot") return; // odd lots have no volatility control
   const pause = tape.pause(symbol, now);
   if (pause?.kind !== "cooling-off" || pause.band === undefined || price === 0n) return;
   const { low, high } = pause.band;

@@ -2,9 +2,9 @@
  * Manages conditional orders: each waits for a price and then sends an ordinary order, or expires.
  *
  * The broker accepts conditional orders at any time, and they cost nothing until they trigger. Conditions are checked
- * only while the market trades; for extended hours, the condition of an order with a limit also before the open and after
- * the close. If the broker then rejects the ordinary order, the conditional order gets the status
- * error, with the broker's text.
+ * only while the market trades. The condition of an order for extended hours that has a limit is also checked before
+ * the open and after the close. If the broker then rejects the ordinary order, the conditional order gets the status
+ * `error` and the broker's text.
  *
  * @module
  */
@@ -299,7 +299,7 @@ function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHou
 /**
  * Returns whether the condition became true in a period of trading. A take-profit sale waits for a rise, a
  * stop-loss sale for a fall; purchases work the opposite way. A trailing sale waits for a fall from the best
- * price so far.
+ * price so far; if the condition did not become true, this function stores the new best price in the order.
  */
 function holdsIn(order: Conditional, { high, low }: Range): boolean {
   const { orderType, side, terms: { triggerValue = "0", trailBy } } = order;

@@ -97,8 +97,8 @@ export class Engine {
   }
 
   /**
-   * Returns the first match, trigger or child order up to an instant. At the same time, the better price of two orders of
-   * one side comes first, then the earlier order; triggers and children come last.
+   * Returns the first match, trigger or child order up to an instant. Of two orders of one side that match at the same
+   * time, the order with the better price comes first, or else the earlier order. Triggers and children come last.
    */
   #nextMarket(horizon: number): Event | undefined {
     let first: Event | undefined;

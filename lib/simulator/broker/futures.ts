@@ -187,7 +187,7 @@ export class FuturesDesk {
     return { ...instrument, future: instrument.future };
   }
 
-  /** The prices of futures, with those of the night session. */
+  /** The prices of futures, including the prices of the night session. */
   get #tape(): Tape {
     return this.#state.tapeOf({ extended: true });
   }

@@ -106,7 +106,7 @@ const NIGHT_EVERY = 4;
 
 /**
  * Generates the history of the futures account: one contract bought and sold each day, some kept overnight, and on some
- * days another one bought and sold in the night session with which the day begins.
+ * days another contract bought and sold in the night session with which the day begins.
  */
 export function makeFuturesPast(
   account: FuturesAccount,
@@ -258,7 +258,7 @@ export function futuresRow(order: LiveOrder, fill?: LiveFill & { date: string })
   };
 }
 
-/** Numbers today's rows with their cursors. */
+/** Returns today's rows with their cursors, which count from 1. */
 export function numbered(rows: FuturesOrder[]): FuturesOrder[] {
   return rows.map((row, index) => ({ ...row, cursor: String(index + 1) }));
 }

@@ -11,7 +11,7 @@
  * - The journal has exactly one line per fill row: `buy-securities` with `-(fillAmount + fees.total)` or
  *   `sell-securities` with `fillAmount - fees.total`. No other line has one of these types. So the sum of these lines
  *   equals, over the fill rows of the same days, the amounts of the sales minus the amounts of the purchases minus the
- * fees.
+ *   fees.
  * - Every account starts at zero: the sum of all journal lines, today's included, is the cash of the currency.
  *   Both mainland markets share one cash account, so their journals add up to it.
  * - The holdings are the bought minus the sold quantities of all fill rows, including today's. An option that

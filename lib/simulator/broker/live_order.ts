@@ -89,7 +89,7 @@ export interface LiveOrder {
 }
 
 /** Milliseconds from the acceptance of an order, or of its cancellation, until the exchange has it. */
-const FIRST_FILL_MS = 1_000;
+const EXCHANGE_DELAY_MS = 1_000;
 /** Milliseconds between the parts of an order that take from the order book. */
 export const NEXT_FILL_MS = 2_000;
 
@@ -126,10 +126,13 @@ export function leftOf(order: LiveOrder): bigint {
 
 /** Returns the whole second at which a request that the broker accepts at an instant reaches the exchange. */
 export function reachesExchange(at: number): number {
-  return Math.ceil((at + FIRST_FILL_MS) / 1000) * 1000;
+  return Math.ceil((at + EXCHANGE_DELAY_MS) / 1000) * 1000;
 }
 
-/** Splits the rest of an order into parts; a small rest is one part. */
+/**
+ * Makes a new or amended order ready for the exchange: splits its unfilled rest into parts, and resets what is known
+ * about its next match. A small rest is one part.
+ */
 export function makeReady(order: LiveOrder, at: number, seed: number): void {
   const left = order.quantity - filledOf(order);
   const lot = BigInt(order.instrument.lotSize);

@@ -179,7 +179,7 @@ class PastMaker {
     return left < held ? left : held;
   }
 
-  /** Returns a call option trade, bought and sold within the day. */
+  /** Returns the purchase or the sale of a call option that the account buys and sells within the day. */
   #optionTrade(day: BookDay, index: number, isSell: boolean): Trade | undefined {
     const { simulated } = this.#options;
     const underlying = ["AAPL", "MSFT", "AMZN", "GOOGL"][index % 4] ?? "AAPL";
@@ -217,7 +217,9 @@ class PastMaker {
 
     const prices = fills.map(({ units }) => units);
     const limit = prices.reduce((a, b) => (isSell ? b < a : b > a) ? b : a);
-    const onGrid = limit % toPrice(grid.tick(Number(limit / 10_000n))) === 0n ? limit : snapUp(limit, trade);
+    const onGrid = limit % toPrice(grid.tick(Number(limit / 10_000n))) === 0n
+      ? limit
+      : limitOfMean(limit, trade);
     const isPart = next() < 0.1;
     past.addOrder({
       day: at.day,
@@ -333,7 +335,7 @@ function isMainland(market: string): boolean {
 /**
  * Returns a limit price for a mean price: the grid price above the mean for a purchase, and below it for a sale.
  */
-function snapUp(price: bigint, { isSell, price: { grid } }: Trade): bigint {
+function limitOfMean(price: bigint, { isSell, price: { grid } }: Trade): bigint {
   const below = Number(price / 10_000n);
   const tick = grid.tick(below + 1);
   const step = Math.floor(below / tick) * tick;

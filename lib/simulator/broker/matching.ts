@@ -120,7 +120,10 @@ export class Matching {
     return at;
   }
 
-  /** Returns whether the broker has sent an order by an instant. It keeps an order that is too far from the market. */
+  /**
+   * Returns whether the broker has sent an order by an instant. The broker keeps an order that is too far from the
+   * market.
+   */
   #isSent(order: LiveOrder, until: number): boolean {
     if (order.isSent) return true;
     const { instrument: { symbol }, day: { date }, isSell } = order;
@@ -221,9 +224,9 @@ export class Matching {
       .filter(({ free }) => free > 0n);
     const [best] = levels;
     const whole = leftOf(order);
-    const isShort = futures?.validity === "fill-or-cancel" &&
+    const isUnfillable = futures?.validity === "fill-or-cancel" &&
       levels.reduce((sum, { free }) => sum + free, 0n) < whole;
-    if (best === undefined || isShort) {
+    if (best === undefined || isUnfillable) {
       order.ahead = this.#queueOf(order, at);
       return undefined;
     }

@@ -1,10 +1,11 @@
 /**
  * Simulates Hong Kong's market for odd lots: orders of less than one board lot.
  *
- * The automatic matching of the exchange does not take such orders. They stand on a board of their own, without priority
- * by price or time, until another participant takes a whole order by hand, usually at a worse price than that of board
- * lots (`orion`, `oddlot-hk`). How often a participant looks at the board, and at which prices, is not published. Here the
- * seed decides both: in most periods of five minutes, one participant buys and sells at a discount and a premium.
+ * The automatic matching of the exchange does not take such orders. They are listed on a separate board, without
+ * priority by price or time, until another participant takes a whole order by hand, usually at a worse price than that
+ * of board lots (`orion`, `oddlot-hk`). How often a participant looks at the board, and at which prices, is not
+ * published. Here the seed decides both: in most periods of five minutes, one participant buys and sells at a discount
+ * and a premium.
  *
  * @module
  */

@@ -56,7 +56,7 @@ export interface OrderTerms {
 
 const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
 
-/** Factor by which a purchase without a limit price may exceed the last price. */
+/** Factor by which the price of a purchase without a limit may exceed the last price. */
 const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
 
 /**
@@ -325,7 +325,7 @@ export function fillOrder(state: State, order: LiveOrder, { price, quantity, ...
   return fill;
 }
 
-/** Records a fill of a market's order: changes holdings and cash. Clearing charges the fees later. */
+/** Records a fill in the holdings and the cash, except for futures. Clearing charges the fees later. */
 export function settleFill(state: State, order: LiveOrder, { price, quantity }: LiveFill): void {
   const { book, isSell, isShort = false, instrument: { symbol }, multiplier } = order;
   if (book === "futures") return;

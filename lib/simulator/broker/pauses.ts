@@ -28,7 +28,7 @@ export type PauseKind = "cooling-off" | "limit-state" | "trading-pause";
 /** A period in which a listing trades only within two prices, or not at all. */
 export interface Pause {
   kind: PauseKind;
-  /** First instant of the period, epoch milliseconds: that of the trade that started it. */
+  /** First instant of the period, epoch milliseconds: the time of the trade that started it. */
   from: number;
   /** First instant after the period. */
   until: number;
@@ -50,9 +50,9 @@ interface Segment {
 const SECOND_MS = 1_000;
 const WINDOW_MS = 5 * MINUTE_MS;
 const LIMIT_STATE_MS = 15 * SECOND_MS;
-/** Minutes at the start of each session and at the end of the day without volatility control. */
+/** Times without volatility control, at the start of each session and at the end of the day. */
 const QUIET = { start: 15 * MINUTE_MS, end: 20 * MINUTE_MS };
-/** Minutes before the close from which the bands of the United States are doubled. */
+/** Time before the close in which the bands of the United States are doubled. */
 const DOUBLED_MS = 25 * MINUTE_MS;
 const THREE_DOLLARS = readPrice("3");
 const CENT = readPrice("0.01");
@@ -106,7 +106,7 @@ export class Pauses {
   }
 }
 
-/** Returns the distance of the first band, or `undefined` if the listing has no pauses. */
+/** Returns the percentage by which a price must move to start a pause; `undefined` if the listing has no pauses. */
 function percentOf({ kind, market, symbol }: Instrument, date: string): bigint | undefined {
   if (market === "us") return 5n;
   if (kind === "future") {

@@ -65,7 +65,10 @@ export interface BookDay {
   offset: number;
   /** Periods of trading without a break. */
   segments: readonly { from: number; to: number }[];
-  /** Sessions of the day outside the regular hours, in order of time; that of futures begins on the evening before. */
+  /**
+   * Sessions of the day outside the regular hours, in order of time. The night session of futures begins the evening
+   * before.
+   */
   extended: readonly { from: number; to: number }[];
 }
 

@@ -42,7 +42,8 @@ export function shortOf(state: State, market: Market, symbol: string): bigint {
 }
 
 /**
- * Returns whether an order sells, and whether it opens or closes a short position. With such a position, every order does.
+ * Returns whether an order sells, and whether it opens or closes a short position. While the account has a short
+ * position in the listing, every order for the listing opens or closes it.
  *
  * @throws {Refusal} If the order needs a short sale that the account may not make.
  */
@@ -59,7 +60,7 @@ export function directionOf(
   return { isSell: isSale(side), isShort };
 }
 
-/** Returns whether a side is that of a short position. */
+/** Returns whether a side opens or closes a short position. */
 const isShortSide = (side: Side): boolean => side === "short-open" || side === "short-close";
 
 /** Returns whether a side sells. */
@@ -111,7 +112,10 @@ export function checkShort(state: State, order: ShortOrder, except?: LiveOrder):
   checkPriceTest(state, order);
 }
 
-/** Rejects an order while an open one of its listing trades in the other kind of position. */
+/**
+ * Rejects an order for a short position while an open order of the same listing is not for a short position, and the
+ * reverse.
+ */
 export function checkKind(state: State, market: Market, symbol: string, isShort: boolean): void {
   const isOther = (order: LiveOrder) =>
     order.instrument.symbol === symbol && (order.isShort === true) !== isShort;

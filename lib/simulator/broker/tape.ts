@@ -104,7 +104,7 @@ export class Tape {
     return BigInt(this.#market.queueAt(symbol, at, { price: writePrice(price), isBid, ...this.#options }));
   }
 
-  /** Returns what was traded after one instant and up to another. */
+  /** Returns the range of prices traded after one instant and up to another; `undefined` if nothing was traded. */
   range(symbol: string, after: number, until: number): Range | undefined {
     const key = `${symbol} ${after} ${until}`;
     if (this.#ranges.has(key)) return this.#ranges.get(key);
@@ -122,7 +122,7 @@ export class Tape {
    * Returns the first whole second after one instant and up to another in which a condition holds.
    *
    * @param holds Called with periods in order of time. If it returns `true`, the search calls it with the parts of that
-   *   period. It may remember data of periods for which it returned `false`.
+   *   period. The function may remember data of periods for which it returned `false`.
    */
   find(symbol: string, after: number, until: number, holds: (range: Range) => boolean): number | undefined {
     if (until <= after) return undefined;

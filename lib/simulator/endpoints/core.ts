@@ -109,7 +109,7 @@ export function repeat(
 
 const HONG_KONG_MS = 8 * 3_600_000;
 
-/** Returns the time of another clock plus an offset, so a test can move the simulated time. */
+/** A clock with the time of another clock plus an offset, so that a test can move the simulated time. */
 export class MovableClock implements Clock {
   readonly #inner: Clock;
   #offset = 0;

@@ -21,7 +21,7 @@ export const faultKinds = {
   "lost-answer": "executes the call, then closes the connection without an answer",
   "lost-request": "closes the connection; the call is not executed",
   "reset-after":
-    "executes the call, sends the first `bytes` of the HTTP answer (half of it by default), then closes",
+    "executes the call, sends the first `bytes` of the HTTP answer (by default half of its body's length), then closes",
   "busy": "rejects the call with `code` (1011 by default) and `text`; the call is not executed",
   "http-error": "answers with HTTP `status` (503) and a plain text; the call is not executed",
   "expired-login": "ends the trade login and rejects the call with `code` (1014 by default)",
@@ -87,7 +87,8 @@ export interface Fault {
   /** `delay`: before the call is executed, or before its answer is sent. @default "answer" */
   when?: "request" | "answer";
   /**
-   * `reset-after`, `cut-push`, `truncated-frame`: bytes that are still sent; `huge-body`: bytes of padding.
+   * `reset-after`, `cut-push`, `truncated-frame`: bytes that are still sent; `huge-body`: bytes of padding;
+   * `split-frame`: bytes of each piece.
    */
   bytes?: number;
   /** `huge-body`: send the body in chunks, without a `Content-Length`. @default false */
@@ -262,7 +263,10 @@ export class Faults {
   }
 }
 
-/** Returns whether a fault is for a call. A variant also matches the name of its base operation. */
+/**
+ * Returns whether a fault is for a call. hsgate's name matches one operation. The broker's name also matches the
+ * variants of the operation.
+ */
 function isFor({ operation }: Fault, call: AnyOperation): boolean {
   return operation === undefined || operation === call.name || operation === call.wire;
 }

@@ -85,7 +85,7 @@ export type PushData = { [E in PushEvent as E["type"]]: E["data"] };
 
 type Plain = Record<string, unknown>;
 
-/** Type number for each kind of order; the event lists stocks first, then futures. */
+/** Name of the push type for each kind of order. */
 const orderNotify: Record<OrderPush["kind"], string> = {
   stock: "TradeStockDeliver",
   future: "FuturesTradeStockDeliver",

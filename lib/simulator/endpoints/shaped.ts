@@ -1,5 +1,5 @@
 /**
- * Answers calls in shapes that a real broker has shown, instead of with the broker's own answers.
+ * Answers calls in shapes that a real broker has shown, instead of with the answers of the simulated broker.
  *
  * @module
  */

@@ -37,7 +37,7 @@ export { readInstant } from "../endpoints/control.ts";
 export interface GatewayPortOptions {
   /** Address to listen on. @default "127.0.0.1" */
   hostname?: string;
-  /** Further host names that HTTP clients may use, such as that of a container. @default none */
+  /** Further host names that HTTP clients may use, such as the name of a container. @default none */
   names?: readonly string[];
   /** Token for the control routes. @default a random one for each start */
   controlToken?: string;
@@ -59,7 +59,11 @@ export interface GatewayPortOptions {
   bodyLimit?: number;
   /** Whether KL is rejected for securities without a subscription. @default true */
   barsNeedSubscription?: boolean;
-  /** Called with the text of each notice that arrives at `/notices`; only on this machine's own addresses. @default rejects them */
+  /**
+   * Called with the text of each notice that arrives at `/notices`, if `hostname` is an address of this machine only.
+   *
+   * @default rejects notices
+   */
   onNotice?: (text: string) => void;
   /** Called with errors of the simulator itself. @default reports them as uncaught */
   onError?: (error: unknown) => void;

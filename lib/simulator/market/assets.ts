@@ -109,7 +109,7 @@ export class Assets {
     return mix(this.#seed, hashText(symbol), index);
   }
 
-  /** Returns the path of an index over the hours of its futures; all contracts of a day share it. */
+  /** Returns the day bars of an index, and its cached paths by day. */
   #index(name: string) {
     let held = this.#indices.get(name);
     if (held === undefined) {
@@ -124,6 +124,7 @@ export class Assets {
     return held;
   }
 
+  /** Returns the path of an index over the hours of its futures; all contracts of a day share it. */
   #indexPath(name: string, index: number): DayPath {
     const { series, paths } = this.#index(name);
     let path = paths.get(index);
@@ -207,7 +208,7 @@ export class Assets {
     return {
       symbol,
       timeline,
-      // An option follows its stock: it moves and halts with it.
+      // Trading of an option stops when trading of its stock stops.
       ...(stock.isHalted === undefined ? {} : { isHalted: stock.isHalted }),
       lastIndex: timeline.indexOn(contract.expiry),
       places: 2,

@@ -54,8 +54,8 @@ const polynomial = (factors: readonly number[], x: number) =>
   factors.reduce((sum, factor) => sum * x + factor, 0);
 
 /**
- * Returns the normal distribution in double precision (Hart's fraction as given by West, 2005). With a coarser formula,
- * an option's price could fall by a step while the stock rises, and ticks could be outside their bar.
+ * Returns the cumulative normal distribution in double precision (Hart's fraction as given by West, 2005). With a
+ * coarser formula, an option's price could fall by a step while the stock rises, and ticks could be outside their bar.
  */
 export function normalCdf(x: number): number {
   const size = Math.abs(x);

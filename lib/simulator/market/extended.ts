@@ -56,7 +56,7 @@ export function extendedAsset(asset: Asset, { session, calendars, seed }: Extend
     const { date } = timeline.day(index);
     return asset.timeline.on(date)?.index ?? asset.timeline.indexOn(date);
   };
-  /** Returns the price between a close and the next open, in shares of the day of the close. */
+  /** Returns the price between a close and the next open, before a split or dividend on the day of that open. */
   const between = (day: number) => {
     const { close, high, low } = asset.bar(day);
     if (day + 1 >= asset.timeline.days.length) return close;
@@ -89,7 +89,7 @@ export function extendedAsset(asset: Asset, { session, calendars, seed }: Extend
       Math.floor(regular.close * (1 + room) / tick) * tick,
     ];
     const within = (price: number) => Math.min(top, Math.max(bottom, grid.snap(price)));
-    const [open, close] = ends(day).map(within) as [number, number]; // two of them
+    const [open, close] = ends(day).map(within) as [number, number]; // `ends` returns two prices
     const range = REACH * (regular.high - regular.low);
     const [up, down] = [range * Math.abs(bell(next)), range * Math.abs(bell(next))];
     const volume = Math.round(regular.volume * (least + (most - least) * next()));

@@ -21,7 +21,7 @@ import type { OptionView, QuoteView, SessionView, TickView, TimeShareView } from
 /** Converts price units times shares to money as a double. */
 const money = (turnover: number, multiplier: string) => turnover / UNITS * Number(multiplier);
 
-/** Returns the session of an asset's prices. Only those of the United States have one. */
+/** Returns the session of an asset's prices. Only prices in the United States have a session. */
 function sessionOf({ session }: Pick<Asset, "session">, market: Market): SessionView {
   return market !== "us" || session === "night" ? "unset" : session ?? "regular";
 }

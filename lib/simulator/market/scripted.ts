@@ -1,6 +1,6 @@
 /**
- * Changes the prices of an asset as a script says: moves, gaps, halts, dividends and splits. Days without an entry keep the shape of their
- * prices, but continue from the last scripted price.
+ * Changes the prices of an asset as a script says: moves, gaps, halts, dividends and splits. Days without an entry keep
+ * the shape of their prices, but continue from the last scripted price.
  *
  * @module
  */
@@ -76,7 +76,7 @@ class Shape {
   readonly #moves: readonly Move[];
   readonly #halts: readonly Halt[];
   readonly #actions: readonly CorporateAction[];
-  /** Paths and bars of the days with moves or halts, and the factor of the prices after each of them. */
+  /** Paths and bars of the days that the script mentions, and the factor of the prices after each of them. */
   readonly #changed = new Map<number, Changed>();
 
   constructor(
@@ -176,7 +176,7 @@ class Shape {
     return (price) => grid.snap(price * factor);
   }
 
-  /** Computes a day with moves or halts. */
+  /** Computes a day with moves, halts, dividends or splits. */
   #change(index: number): Changed {
     const known = this.#changed.get(index);
     if (known !== undefined) return known;
@@ -231,7 +231,7 @@ class Shape {
 
   #pathOf({ day, volume }: DayPath, index: number, ticks: (minute: number) => Tick[]): DayPath {
     const columns = [0, 1, 2, 3].map(() => new Int32Array(day.minutes));
-    const [open, high, low, close] = columns as [Int32Array, Int32Array, Int32Array, Int32Array]; // four of them
+    const [open, high, low, close] = columns as [Int32Array, Int32Array, Int32Array, Int32Array]; // four columns
     const volumes = new Float64Array(volume);
     let last = this.#reference(index);
     for (let minute = 0; minute < day.minutes; minute++) {

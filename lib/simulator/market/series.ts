@@ -8,16 +8,16 @@
  *   dividends, which are not known here. The mainland's bars are not scaled. Those of the United States are taken as they
  *   are.
  * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
- *   without a bar: the close stays, the rest is generated.
+ *   without a bar: the close stays, the other values are generated.
  * - After 2025-08-15: a random walk over the real trading days, with the spread of the last 60 real days and
  *   a slight pull back to the last real close, so that prices stay plausible for years. The stocks of a market share a
  *   part of each day's move.
  *
  * The Hong Kong indices behind the futures follow the simulated stocks. An index takes a fixed share of the
  * mean daily move of its basket, from a level near the level of 2024-08-16. The published index differs: it has more
- * members, which move more slowly. The share brings the simulated index near the published level a year later. It moves
- * in the same direction as the stocks, because tests of futures need that. Levels are whole units of 0.0001 points, on
- * hundredths of a point.
+ * members, which move more slowly. The share brings the simulated index near the published level a year later. The
+ * index moves in the same direction as the stocks, because tests of futures need that. Levels are whole units of 0.0001
+ * points, on hundredths of a point.
  *
  * @module
  */
@@ -174,7 +174,7 @@ export class StockSeries implements BarSeries {
 
 /**
  * Returns the bars of Hong Kong as they were traded. The stored prices before an ex-date are multiplied by (close - cash)
- * / close, and divided by the shares that one share became; the stored volumes are multiplied by them.
+ * / close, and divided by the number of shares that one share became. The stored volumes are multiplied by that number.
  */
 function unscaled(stored: Map<string, UnitBar>, actions: readonly CorporateAction[]): Map<string, UnitBar> {
   let bars = [...stored];

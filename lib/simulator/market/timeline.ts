@@ -50,8 +50,8 @@ export interface TradingDay {
 }
 
 /**
- * Exchange of the days; `HKFUT` means the day session of Hong Kong's index futures. The other names are those of the
- * sessions outside the regular hours.
+ * Exchange of the days, or a session outside its regular hours. `HKFUT` means the day session of Hong Kong's index
+ * futures.
  */
 export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT" | ExtendedSession;
 
@@ -133,7 +133,7 @@ export class Timeline {
   readonly #byDate: Map<string, TradingDay>;
 
   constructor(calendars: Calendars, name: TimelineName) {
-    // Every name without an entry is that of an exchange.
+    // Every name without an entry is the code of an exchange.
     const mic = MICS[name] ?? name as Mic;
     const days: TradingDay[] = [];
     for (const session of calendars.sessionsBetween(mic, FIRST_DATE, calendars.coverage(mic).through)) {

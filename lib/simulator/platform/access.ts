@@ -34,14 +34,14 @@ export class Access {
     this.#devices = options.boundDevices && new Set(options.boundDevices.map(normalDevice));
   }
 
-  /** @throws {Refusal} 1006 if there is a list of addresses without this one. */
+  /** @throws {Refusal} 1006 if only certain addresses may call, and this one is not among them. */
   demandAddress(ip: string): void {
     const { allowedIps } = this.#options;
     if (allowedIps === undefined || allowedIps.includes(ip)) return;
     throw new Refusal("1006", "the IP address is not on the whitelist");
   }
 
-  /** @throws {Refusal} 1006 if there is a list of devices without this one. */
+  /** @throws {Refusal} 1006 if devices are checked, and this one is not bound. */
   demandDevice(device: string): void {
     if (this.#devices === undefined || this.#devices.has(normalDevice(device))) return;
     throw new Refusal("1006", "the device is not bound");

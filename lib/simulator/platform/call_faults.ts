@@ -23,10 +23,10 @@ interface CallFaultsOptions {
   forgetSession: () => void;
 }
 
-/** Result for a call: execute it, reject it, or the fault has already handled it. */
+/** What a fault decides about a call: execute it, nothing more to do, answer it as unreadable, or reject it. */
 type Verdict =
-  | "go-on"
-  | "dealt-with"
+  | "execute"
+  | "handled"
   | "unreadable"
   | { refusal: Refusal; isSystem?: boolean };
 
@@ -55,7 +55,7 @@ export class CallFaults {
     const { faults, sender } = this.#options;
     if (faults.strikeCall("lost-request", operation) !== undefined) {
       sender.close();
-      return "dealt-with";
+      return "handled";
     }
     if (faults.strikeCall("unreadable-request", operation) !== undefined) return "unreadable";
     for (const [kind, usual, act] of this.#refusals) {
@@ -64,7 +64,7 @@ export class CallFaults {
       act();
       return { refusal: refusalOf(fault, usual), isSystem: kind === "system-error" };
     }
-    return "go-on";
+    return "execute";
   }
 
   /** Sends the answer of an executed call, or applies a fault instead. */

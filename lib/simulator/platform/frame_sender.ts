@@ -85,7 +85,7 @@ export class FrameSender implements Disposable {
     this.end();
   }
 
-  /** Sends an answer that is valid except for its huge length. */
+  /** Sends an answer with a valid header and a huge body of zero bytes. */
   hugeAnswer(serial: number, bytes: number = HUGE_BYTES): void {
     if (this.#muted) return;
     const header = encodeHeader({ type: "response", serial, bodyLength: bytes });

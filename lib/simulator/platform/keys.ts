@@ -21,7 +21,7 @@ const EXPONENT = 65_537n;
 const small = smallPrimes(2000);
 const made = new Map<number, SimulatedKeys>();
 
-/** Returns the keys of a seed. They are generated once per process, because that is slow. */
+/** Returns the keys of a seed. They are generated once per process, because generating them is slow. */
 export function simulatedKeys(seed: number): SimulatedKeys {
   const known = made.get(seed);
   if (known !== undefined) return known;

@@ -5,7 +5,8 @@
  * Decisions for points that the API document leaves open:
  * - A newer login ends the token of an older login (1013); an expired or unknown token gets 1014.
  * - The newest InitConnect gets the account's only trade connection. The older connection gets no more
- *   pushes; its next request is answered with 1013. After that, or at its next heartbeat, it is closed.
+ *   pushes; its next request is answered with 1013. After that answer, or at its next heartbeat, the connection is
+ *   closed.
  * - The trade login and the quote subscriptions belong to the session that InitConnect begins.
  * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
  * - InitConnect is enough to get order changes, as 6.2 says; TradeUnsubscribe stops them. A change that an
@@ -49,7 +50,7 @@ export type { TokenState } from "./access.ts";
 export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   /** Address to listen on. @default "127.0.0.1" */
   hostname?: string;
-  /** Further host names that HTTP clients may use, such as that of a container. @default none */
+  /** Further host names that HTTP clients may use, such as the name of a container. @default none */
   names?: readonly string[];
   /** Token for the control routes. @default a random one for each start */
   controlToken?: string;

@@ -226,9 +226,9 @@ export class Session implements Disposable {
       const late = this.#faults.late(operation, "request");
       if (late !== undefined) await late;
       const verdict = this.#faults.before(operation);
-      if (verdict === "dealt-with") return;
+      if (verdict === "handled") return;
       if (verdict === "unreadable") return this.#refusals.sendUnread(unreadable, serial);
-      if (verdict !== "go-on") {
+      if (verdict !== "execute") {
         isSystem = verdict.isSystem ?? false;
         throw verdict.refusal;
       }
