@@ -42,7 +42,8 @@ export interface Messages {
   /** Returns whether a message is defined. */
   has(name: string): boolean;
   /**
-   * Encodes a message from its members by wire name. Whole numbers may be text, 64-bit numbers also bigint.
+   * Encodes a message from its members by wire name. Whole numbers may be text, 64-bit numbers also bigint;
+   * enumerations must be numbers.
    *
    * @throws {ProtocolError} If a member is unknown or its value is invalid. The message names the member.
    */
@@ -249,8 +250,12 @@ const UINT32 = { min: 0n, max: 2n ** 32n - 1n };
 
 /** The description of the allowed values of each scalar type, and the check for them. */
 const scalars: Readonly<Record<string, readonly [expected: string, accepts: (value: unknown) => boolean]>> = {
-  int32: ["a whole number of 32 bits", whole(INT32)],
-  uint32: ["a whole number of 32 bits, not negative", whole(UINT32)],
+  int32: ["a whole number of 32 bits", (value) => typeof value !== "bigint" && whole(INT32)(value)],
+  uint32: [
+    "a whole number of 32 bits, not negative",
+    (value) => typeof value !== "bigint" && whole(UINT32)(value),
+  ],
+  enum: ["a number of 32 bits", (value) => typeof value === "number" && whole(INT32)(value)],
   int64: ["a whole number of 64 bits", whole(INT64)],
   uint64: ["a whole number of 64 bits, not negative", whole(UINT64)],
   double: ["a number", Number.isFinite],
@@ -303,8 +308,8 @@ function checkValue(field: protobuf.Field, value: unknown, message: string, path
   if (resolvedType !== null && "fieldsArray" in resolvedType) {
     return checkFields(resolvedType, value, message, path);
   }
-  // Enumerations are open: any number of 32 bits is allowed.
-  const [expected, accepts] = scalars[resolvedType === null ? field.type : "int32"] ??
+  // Enumerations are open: any number of 32 bits is allowed. The library would write 0 for a number as text.
+  const [expected, accepts] = scalars[resolvedType === null ? field.type : "enum"] ??
     ["a known type", () => false];
   if (!accepts(value)) throw wrong(message, path, expected, value);
 }

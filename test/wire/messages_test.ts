@@ -114,6 +114,8 @@ const refused: [message: string, plain: Record<string, unknown>, text: string][]
   ["Ticker", { volume: 9_007_199_254_740_992 }, "volume: expected a whole number of 64 bits"],
   ["Ticker", { volume: "9223372036854775808" }, "volume: expected a whole number of 64 bits"],
   ["Ticker", { side: 2_147_483_648 }, "side: expected a whole number of 32 bits"],
+  ["Ticker", { side: 1n }, "side: expected a whole number of 32 bits"],
+  ["PBRequest", { requestMsgType: "5" }, "requestMsgType: expected a number of 32 bits"],
   ["Ticker", { time: 93005 }, "time: expected text"],
   ["BasicQot", { isSuspended: 1 }, "isSuspended: expected true or false"],
   ["BasicQotNotify", { basicQot: { volume: "x" } }, "basicQot.volume: expected a whole number of 64 bits"],
