@@ -121,11 +121,11 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
   const lines = [...Map.groupBy(firings, ({ zone }) => zone)].map(([zone, group]) => {
     const { format, patterns } = gateOf(group);
     const command = `case "$(TZ=${zone} date +${format})" in ${patterns.join("|")}) ${run};; esac`;
-    return `${minutesOf(group)} * * * * ${checked(command, recipe)}`;
+    return `${minutesOf(group)} * * * * ${escaped(command, recipe)}`;
   });
   // Cron never catches up missed starts. So a recipe that may run a missed slot also starts after a reboot and checks
   // for one.
-  if (catchesUp(recipe)) lines.push(`@reboot ${checked(`sleep 60; ${run}`, recipe)}`);
+  if (catchesUp(recipe)) lines.push(`@reboot ${escaped(`sleep 60; ${run}`, recipe)}`);
   return lines;
 }
 
@@ -135,7 +135,7 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
  * @throws {TypeError} If the command is too long, or if a backslash comes before `%` or before another backslash. Cron
  * would treat that backslash as an escape character.
  */
-function checked(command: string, { name }: CompiledRecipe): string {
+function escaped(command: string, { name }: CompiledRecipe): string {
   if (/\\[%\\]/.test(command)) {
     throw new TypeError(
       `Cannot write a crontab line for "${name}": a path has a backslash before "%" or another backslash, which cron ` +

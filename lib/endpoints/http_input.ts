@@ -142,7 +142,7 @@ export class HttpInput {
     let body = new Uint8Array(0);
     let total = 0;
     let extra = 0;
-    const needRoom = (bytes: number) => {
+    const countExtra = (bytes: number) => {
       extra += bytes;
       if (extra > MAX_HEAD) throw new HttpProblem(431, "the chunk extensions and trailers are too long");
     };
@@ -152,7 +152,7 @@ export class HttpInput {
       if (!/^[0-9a-fA-F]{1,8}$/.test(size)) {
         throw new HttpProblem(400, "a chunk does not start with its size in hex");
       }
-      needRoom(line.length - size.length);
+      countExtra(line.length - size.length);
       const length = parseInt(size, 16);
       const start = total;
       total += length;
@@ -167,7 +167,7 @@ export class HttpInput {
       if (await this.#readLine() !== "") throw new HttpProblem(400, "a chunk does not end after its size");
     }
     // Trailers are not needed.
-    for (let line; (line = await this.#readLine()) !== "";) needRoom(line.length + 2);
+    for (let line; (line = await this.#readLine()) !== "";) countExtra(line.length + 2);
     return body.subarray(0, total);
   }
 
