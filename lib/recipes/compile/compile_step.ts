@@ -72,7 +72,8 @@ export interface StepResult {
   found: Found[];
 }
 
-const mayDiffer = (value: unknown) => typeof value === "string" && /\$\{(\{|secret:)/.test(value);
+/** Returns whether a value contains an expression or a secret, so that it is only known during the run. */
+const isKnownLater = (value: unknown) => typeof value === "string" && /\$\{(\{|secret:)/.test(value);
 
 /** Compiles a step. Paths of mistakes start at the step. */
 export async function compileStep(source: StepSource, around: StepCompileContext): Promise<StepResult> {
@@ -115,7 +116,7 @@ export async function compileStep(source: StepSource, around: StepCompileContext
   const early = settled.given as Record<string, unknown>;
   const typeOf: TypeOf = (path) => types.get(JSON.stringify(path)) ?? typeOfValue(valueAt(early, path));
   const wrong = [
-    ...maker.check(early, mayDiffer),
+    ...maker.check(early, isKnownLater),
     ...checkHoles(types, maker.params, early),
     ...maker.checkTypes?.(early, typeOf) ?? [],
   ];
@@ -243,7 +244,7 @@ function valuesOf(params: StepCompileContext["params"]): Record<string, unknown>
 function checkHoles(types: Holes, params: Type, early: unknown): Found[] {
   return [...types].flatMap(([key, type]) => {
     const path: Found["path"] = JSON.parse(key); // `typesOf` wrote the key
-    const wanted = mayDiffer(valueAt(early, path)) ? typeAt(params, path) : undefined;
+    const wanted = isKnownLater(valueAt(early, path)) ? typeAt(params, path) : undefined;
     return wanted === undefined || mayTake(wanted, type) ? [] : [expected(path, misfit(wanted, type))];
   });
 }
@@ -261,7 +262,7 @@ function atSource({ path, message, ...rest }: Found, { expressions }: Template, 
   const value = valueAt(early, path);
   const within = path.slice(from.path.length).map((step) => `.${step}`).join("");
   const name = from.whole ? `${from.expression.source}${within}` : "it";
-  const shown = mayDiffer(value) ? "" : `, and ${name} is ${JSON.stringify(value)}`;
+  const shown = isKnownLater(value) ? "" : `, and ${name} is ${JSON.stringify(value)}`;
   return { path: ["with", ...from.path], message: `${message}${shown}` };
 }
 
@@ -311,7 +312,7 @@ async function otherRecipe(
   const { findRecipe } = around;
   const name = early.recipe;
   if (uses !== "run" || findRecipe === undefined || typeof name !== "string") return undefined;
-  if (mayDiffer(name)) {
+  if (isKnownLater(name)) {
     const instead =
       "a name that is known before the run, because trust covers each recipe that runs: write a step " +
       "for each recipe, with a condition";
@@ -367,7 +368,7 @@ function checkGiven(
   } catch (error) {
     if (!(error instanceof InvalidParamsError)) throw error;
     for (const issue of error.issues) {
-      if (mayDiffer(valueAt(given, issue.path))) continue;
+      if (isKnownLater(valueAt(given, issue.path))) continue;
       const isName = /^no such/.test(issue.expected);
       const at = valueAt(given, issue.path) === undefined ? path : [...path, ...issue.path];
       found.push(

@@ -66,8 +66,8 @@ interface StepMaker {
   needsSession?: StepKind["needsSession"];
   /** Returns the mistakes that can be found from the types of expressions. */
   checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Found[];
-  /** Returns the mistakes of the parameters. `mayDiffer` returns whether a value is only known during the run. */
-  check(given: Readonly<Record<string, unknown>>, mayDiffer: (value: unknown) => boolean): Found[];
+  /** Returns the mistakes of the parameters. `isKnownLater` returns whether a value is only known during the run. */
+  check(given: Readonly<Record<string, unknown>>, isKnownLater: (value: unknown) => boolean): Found[];
   /** Runs the step with evaluated parameters. */
   run(given: Readonly<Record<string, unknown>>, context: StepContext, typeOf: TypeOf): Promise<unknown>;
   plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
@@ -129,15 +129,15 @@ function kindMaker(kind: AnyStepKind): StepMaker {
       },
     },
     ...kind.asOfNow !== undefined && { asOfNow: (given) => kind.asOfNow!(given) },
-    check(given, mayDiffer) {
+    check(given, isKnownLater) {
       const found = checkSchema(kind.params, given).filter(({ path, isName }) =>
-        isName || !mayDiffer(valueAt(given, path))
+        isName || !isKnownLater(valueAt(given, path))
       );
       kind.checkWritten?.(given, (path, text) => found.push(expected(path, text)));
       if (found.length > 0) return found;
       const parsed = kind.params.safeParse(given);
       kind.check?.(parsed.success ? parsed.data : given, (path, text) => {
-        if (!mayDiffer(valueAt(given, path))) found.push(expected(path, text));
+        if (!isKnownLater(valueAt(given, path))) found.push(expected(path, text));
       });
       return found;
     },
@@ -188,12 +188,12 @@ function operationMaker(operation: AnyOperation): StepMaker {
     },
     needsAccount: () => operation.needs === "trade-login",
     asOfNow: (given) => asOfNowOf(operation, normalizeParams(fields, given)),
-    check(given, mayDiffer) {
+    check(given, isKnownLater) {
       const params = normalizeParams(fields, given);
       return issuesOf(params).slice(0, MOST_ISSUES).flatMap(
         ({ path, expected: text }): Found[] => {
           const isName = path.length === 1 && typeof path[0] === "string" && !Object.hasOwn(fields, path[0]);
-          if (!isName) return mayDiffer(valueAt(params, path)) ? [] : [expected(path, text)];
+          if (!isName) return isKnownLater(valueAt(params, path)) ? [] : [expected(path, text)];
           const names = Object.keys(fields);
           return [{
             path,
@@ -280,8 +280,8 @@ async function ownMaker(
     params: recordOf(typesOf(types)),
     output: about.outputs === undefined ? ANY : recordOf({ ok: FLAG, ...typesOf(about.outputs) }),
     needsAccount: () => about.effect !== "local",
-    check: (given, mayDiffer) =>
-      checkOwn(types, given).filter(({ path, isName }) => isName || !mayDiffer(valueAt(given, path))),
+    check: (given, isKnownLater) =>
+      checkOwn(types, given).filter(({ path, isName }) => isName || !isKnownLater(valueAt(given, path))),
     async run(given, context) {
       const [first] = checkOwn(types, given);
       if (first !== undefined) {

@@ -229,13 +229,13 @@ export class StepEngine {
     const earlier = await this.#options.recorder.earlier();
     for (const [index, step] of this.#recipe.steps.entries()) {
       if (this.#options.halt.aborted) return false;
-      await this.#take(step, index, earlier.get(step.id));
+      await this.#handle(step, index, earlier.get(step.id));
     }
     return true;
   }
 
   /** Runs a step, plans it, or records why it is skipped. */
-  async #take(step: CompiledStep, index: number, earlier: EarlierAttempt | undefined): Promise<void> {
+  async #handle(step: CompiledStep, index: number, earlier: EarlierAttempt | undefined): Promise<void> {
     const { recorder, mode } = this.#options;
     const { id, effect } = step;
     if (earlier?.state === "ok" && (!step.fresh || effect === "write")) {
@@ -259,7 +259,7 @@ export class StepEngine {
       if (mode.endsAtError) throw error;
       return;
     }
-    if ("run" in turn) return await this.#attempt(attempt);
+    if ("run" in turn) return await this.#tryRepeatedly(attempt);
     if ("skip" in turn) {
       await recorder.skip(attempt, turn.skip);
       this.states.set(id, "skipped");
@@ -295,7 +295,7 @@ export class StepEngine {
   async #plan(step: CompiledStep, index: number): Promise<Turn> {
     const { plan } = step;
     if (plan !== undefined) {
-      const planned = await this.#runOnce(
+      const planned = await this.#runWithinLimit(
         { step, attempt: 1 },
         this.#guardFor(step),
         (context) => plan(context),
@@ -307,13 +307,13 @@ export class StepEngine {
   }
 
   /** Tries a step as often as its recipe says. */
-  async #attempt(first: StepAttempt): Promise<void> {
+  async #tryRepeatedly(first: StepAttempt): Promise<void> {
     const { recorder, mode, halt, deps: { machine } } = this.#options;
     const { step } = first;
     const most = mode.retries && step.effect !== "write" ? step.retry?.attempts ?? 1 : 1;
     for (let count = 1;; count++) {
       const attempt = { step, attempt: first.attempt + count - 1 };
-      const failure = await recorder.within(attempt, () => this.#once(attempt));
+      const failure = await recorder.within(attempt, () => this.#makeAttempt(attempt));
       if (failure === undefined) return;
       if (mode.endsAtError) throw failure.error;
       if (count >= most || halt.aborted || !isWorthRetrying(failure.error)) return;
@@ -326,7 +326,7 @@ export class StepEngine {
   }
 
   /** Makes one attempt at a step. Resolves to the error that ended the attempt, if any. */
-  async #once(attempt: StepAttempt): Promise<{ error: unknown } | undefined> {
+  async #makeAttempt(attempt: StepAttempt): Promise<{ error: unknown } | undefined> {
     const { recorder, isLost, onError, deps: { machine, redactor } } = this.#options;
     const { step } = attempt;
     const { id, uses, effect } = step;
@@ -339,7 +339,7 @@ export class StepEngine {
     let failure: { error: unknown } | undefined;
     try {
       if (isWrite) await recorder.beforeWriteStep();
-      const result = await this.#runOnce(attempt, guard, (context) => step.run(context));
+      const result = await this.#runWithinLimit(attempt, guard, (context) => step.run(context));
       const output = redactor.json(result);
       this.outputs[id] = JSON.parse(output);
       const error = guard.unresolvedError;
@@ -412,7 +412,7 @@ export class StepEngine {
   }
 
   /** Does the work of a step within its time limit. */
-  async #runOnce(
+  async #runWithinLimit(
     attempt: StepAttempt,
     guard: WriteGuard,
     work: (context: StepContext) => Promise<unknown>,

@@ -173,7 +173,7 @@ export class WriteGuard {
     send: () => Promise<unknown>,
   ): Promise<unknown> {
     const write = { name: path, ...provenBy && { provenBy }, ...order && { order } };
-    return await this.#keep(await this.#begin(write), send);
+    return await this.#recordOutcome(await this.#begin(write), send);
   }
 
   async #write({ operation, params, options, send }: WantedWrite): Promise<unknown> {
@@ -183,7 +183,7 @@ export class WriteGuard {
       await options.beforeWrite?.();
       write = await this.#begin(operation, params);
     };
-    return await this.#keep(() => write, () => send({ ...options, beforeWrite }));
+    return await this.#recordOutcome(() => write, () => send({ ...options, beforeWrite }));
   }
 
   /** Checks a write, and records that it is about to be sent. */
@@ -204,7 +204,10 @@ export class WriteGuard {
   }
 
   /** Sends a write and records its outcome. */
-  async #keep<T>(begun: SentWrite | (() => SentWrite | undefined), send: () => Promise<T>): Promise<T> {
+  async #recordOutcome<T>(
+    begun: SentWrite | (() => SentWrite | undefined),
+    send: () => Promise<T>,
+  ): Promise<T> {
     const writeOf = () => typeof begun === "function" ? begun() : begun;
     try {
       const value = await send();

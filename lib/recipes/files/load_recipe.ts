@@ -99,7 +99,7 @@ async function readFile(
 }
 
 /**
- * Maximum length of a chain of recipes that run each other, and maximum number of steps of a recipe and all recipes it
+ * Maximum length of a chain of recipes that run each other, and maximum number of steps of all recipes that one recipe
  * runs.
  */
 const nestedLimits = { levels: 10, steps: 2_000 } as const;

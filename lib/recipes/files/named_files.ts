@@ -15,7 +15,7 @@ import { fileUrl } from "./recipe_files.ts";
 
 /** Largest size of a program in a recipe's folder, bytes. */
 const MOST_PROGRAM_BYTES = 64 * 1024 * 1024;
-/** Maximum number of entries of a folder in which links are searched. */
+/** Maximum number of entries of a folder in which links are searched, and of files that fit a pattern. */
 const MOST_ENTRIES = 100_000;
 /** Limits for a command whose trust covers whole folders: number of entries, and size of all files in bytes. */
 const MOST_COVERED = { entries: 5000, bytes: MOST_PROGRAM_BYTES };

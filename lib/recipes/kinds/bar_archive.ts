@@ -66,7 +66,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
     result.requests++;
     if (fresh.length === 0) break;
     // Store the bars after each request, so that an interrupted run continues from here.
-    await keep(pathOf, fresh, result);
+    await storeBars(pathOf, fresh, result);
     result.lastDay = fresh.at(-1)!.date!;
   }
   result.lastDay ??= last;
@@ -79,7 +79,7 @@ const lineOf = (bar: Bar) => shownJson(JSON.stringify(bar));
 /** Returns the path of a file of one security and interval. */
 type PathOf = (...parts: string[]) => string;
 
-async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
+async function storeBars(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
   for (const [year, ofYear] of Map.groupBy(bars, ({ date }) => date!.slice(0, 4))) {
     const path = pathOf(`${year}.jsonl`);
     const text = readIfThere(path) ?? "";

@@ -177,19 +177,19 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       hasSecret: context.hasSecret,
       onProgress(event) {
         if (event.type === "day-done" && event.result !== undefined) days.push(event.result);
-        tell(event, context);
+        report(event, context);
       },
     }).catch(async (error) => {
       // The days before the failed day are complete, so their files are recorded.
-      if (!context.signal.aborted) await nameArtifacts(days, context);
+      if (!context.signal.aborted) await reportArtifacts(days, context);
       throw error;
     });
-    await nameArtifacts(days, context);
+    await reportArtifacts(days, context);
     return result;
   },
 });
 
-function tell(event: DayBookEvent, { progress, log }: StepContext): void {
+function report(event: DayBookEvent, { progress, log }: StepContext): void {
   if (event.type === "clock-differs" || event.type === "clock-unknown") return log("warn", event.message);
   const place = event.type === "day-started"
     ? { text: event.day, done: event.index, total: event.days }
@@ -204,7 +204,7 @@ function tell(event: DayBookEvent, { progress, log }: StepContext): void {
 }
 
 /** Reports every file of the days, with the size and hash from when it was written. */
-async function nameArtifacts(days: readonly DayResult[], context: StepContext): Promise<void> {
+async function reportArtifacts(days: readonly DayResult[], context: StepContext): Promise<void> {
   const readings = days.flatMap(({ day: businessDay, path, beside, status }) => [
     { businessDay, dataset: "day-book", path, final: status === "final" },
     ...beside.map((each) => ({ businessDay, dataset: "day-book-disputed", path: each, final: false })),

@@ -107,7 +107,7 @@ export const watch = stepKind<Params, Recorded>({
       result.files = await files.close();
     }
     context.signal.throwIfAborted();
-    await nameArtifacts(result, context);
+    await reportArtifacts(result, context);
     result.ok = result.gaps.every(({ quiet }) => quiet) && result.dropped === 0;
     return result;
   },
@@ -198,7 +198,7 @@ function addGap(gaps: Recorded["gaps"], gap: Recorded["gaps"][number]): void {
   if (!gap.quiet) delete last.quiet;
 }
 
-async function nameArtifacts(result: Recorded, context: StepContext): Promise<void> {
+async function reportArtifacts(result: Recorded, context: StepContext): Promise<void> {
   for (const path of result.files) {
     const { bytes, sha256 } = await digestOf(path);
     const dataset = `pushes/${path.replace(/^.*\//, "").replace(/\.jsonl$/, "")}`;

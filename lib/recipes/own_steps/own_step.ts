@@ -68,12 +68,12 @@ export async function describeOwnStep(file: URL, options: LoadOptions = {}): Pro
     take: (message) => message.type === "described" ? checkDescription(message.about, file) : undefined,
   });
   const place = placeOfStep(file, folder);
-  const programs = await named(file, filesOfPermission(about.permissions, place));
+  const programs = await asStepMistake(file, filesOfPermission(about.permissions, place));
   return { ...about, code, programs, place };
 }
 
 /** Passes a result on; turns the error about a file that the step names into a mistake of the step. */
-async function named<T>(file: URL, result: Promise<T>): Promise<T> {
+async function asStepMistake<T>(file: URL, result: Promise<T>): Promise<T> {
   try {
     return await result;
   } catch (error) {
@@ -158,9 +158,9 @@ export async function runOwnStep(
   { params, context }: { params: Record<string, unknown>; context: StepContext },
 ): Promise<unknown> {
   await checkUnchanged(file, code);
-  const changed = firstChanged(await named(file, filesOfPermission(permissions, place)), programs);
+  const changed = firstChanged(await asStepMistake(file, filesOfPermission(permissions, place)), programs);
   if (changed !== undefined) throw refuseCode(file, changedText(`its program "${changed.name}"`));
-  await named(file, checkGranted(permissions, place));
+  await asStepMistake(file, checkGranted(permissions, place));
   await using child = await startCode(file, {
     code,
     permissions,
