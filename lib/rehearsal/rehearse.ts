@@ -74,8 +74,9 @@ const CALM_TICK_MS = 60 * MINUTE_MS;
 const WATCHFUL_MS = 15 * MINUTE_MS;
 
 /**
- * Rehearses recipes and resolves to the outcome of each of their slots. No data leaves the machine: steps call a
- * simulator over loopback, messages are recorded instead of sent, and secrets are placeholders.
+ * Rehearses recipes and resolves to the outcome of each of their slots. No data leaves the machine, except from
+ * custom steps with permission to use the network: other steps call a simulator over loopback, messages are recorded
+ * instead of sent, and secrets are placeholders.
  *
  * @throws {RecipeError} When a recipe or the list of outages is wrong.
  * @throws {ScriptError} When the broker's script is wrong.
