@@ -1,10 +1,10 @@
 /**
  * Matches an order with the simulated market.
  *
- * An order reaches the exchange one second after the broker accepted it. If the market is closed then, the order
- * waits for the first trade. It first takes what the order book offers up to its limit, best price first. The rest
- * joins the queue at its limit, behind the volume that the book shows there. Trades at the limit first serve the
- * volume ahead; trades beyond the limit have served all of it.
+ * An order reaches the exchange at the first whole second that is at least one second after the broker accepted it. If
+ * the market is closed then, the order waits for the first trade. The order first takes what the order book offers up
+ * to its limit, best price first. The rest joins the queue at its limit, behind the volume that the book shows there.
+ * Trades at the limit first serve the volume ahead; trades beyond the limit have served all of it.
  *
  * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes: auction orders before the open, and
  * after the close every order that is still open.
@@ -202,7 +202,7 @@ export class Matching {
     const most = (share > lot || isLast ? share : lot) - this.#takenOf(book, key);
     const quantity = least(leftOf(order), most);
     if (quantity <= 0n) return undefined;
-    this.#keep(book, key, quantity);
+    this.#addTaken(book, key, quantity);
     return { price, quantity, rule: `${auction}-auction` };
   }
 
@@ -233,7 +233,7 @@ export class Matching {
     const { price, key, free } = best;
     const part = order.slices[0] ?? whole;
     const quantity = least(part, free);
-    this.#keep(book, key, quantity);
+    this.#addTaken(book, key, quantity);
     // The next level serves the rest of a part at once; the next part follows later.
     order.readyAt = quantity === part ? at + NEXT_FILL_MS : at;
     return { price, quantity, rule: "book", ...this.#sessionOf(order, at) };
@@ -266,7 +266,7 @@ export class Matching {
       const share = rest / SHARE_OF_TRADE / lot * lot;
       const most = (share > lot ? share : rest < lot ? 0n : lot) - this.#takenOf(book, key);
       const got = least(most > 0n ? most : 0n, part - quantity);
-      this.#keep(book, key, got);
+      this.#addTaken(book, key, got);
       quantity += got;
       tradedAt = print.at;
       // An order beyond the limits of a pause gets the price of the trade.
@@ -286,7 +286,7 @@ export class Matching {
     return this.#taken.get(book)?.get(key) ?? 0n;
   }
 
-  #keep(book: Book, key: string, quantity: bigint): void {
+  #addTaken(book: Book, key: string, quantity: bigint): void {
     let taken = this.#taken.get(book);
     if (taken === undefined) this.#taken.set(book, taken = new Map());
     taken.set(key, (taken.get(key) ?? 0n) + quantity);

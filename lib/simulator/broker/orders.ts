@@ -178,7 +178,7 @@ export function addOrder(
   return order;
 }
 
-/** Records an order that the exchange rejected, for a sender that did not wait for an answer. */
+/** Records the rejected order of a sender that gets no answer, such as a triggered conditional order. */
 export function addRejected(state: State, terms: OrderTerms, reason: Refusal): LiveOrder | undefined {
   const instrument = state.market.instrument(terms.symbol);
   if (instrument === undefined) return undefined;

@@ -46,17 +46,22 @@ export class ShapedAnswers {
    * Returns the next HTTP answer to a call; `undefined` if the shapes have no answer, so the simulated broker answers.
    */
   http(over: "gateway" | "platform", operation: AnyOperation, params: unknown): HttpAnswer | undefined {
-    const answer = this.#take(over, operation, params) as HttpShaped | undefined; // `#take` returns one of `over`
+    // `#nextAnswer` returns an answer for `over`, which is not "socket".
+    const answer = this.#nextAnswer(over, operation, params) as HttpShaped | undefined;
     return answer && { status: answer.status, body: encoder.encode(answer.text) };
   }
 
   /** Returns the next answer of a socket. */
   socket(operation: AnyOperation, params: unknown): SocketShaped | undefined {
-    // `#take` returns an answer for "socket".
-    return this.#take("socket", operation, params) as SocketShaped | undefined;
+    // `#nextAnswer` returns an answer for "socket".
+    return this.#nextAnswer("socket", operation, params) as SocketShaped | undefined;
   }
 
-  #take(over: ShapedAnswer["over"], operation: AnyOperation, params: unknown): ShapedAnswer | undefined {
+  #nextAnswer(
+    over: ShapedAnswer["over"],
+    operation: AnyOperation,
+    params: unknown,
+  ): ShapedAnswer | undefined {
     const codes = codesOf(operation.request.fields ?? {}, params as Readonly<Record<string, unknown>>);
     const likeness = ({ codes: own }: AnswerShape) =>
       Object.entries(own).filter(([name, code]) => codes[name] === code).length;

@@ -216,7 +216,10 @@ export class SimulatedMarket {
     return toDecimal(last, asset.places);
   }
 
-  /** Returns the close of the last session before the day that quotes show. */
+  /**
+   * Returns the close of the last session before the day that quotes show, less what a share loses if that day is an
+   * ex-date.
+   */
   previousClose(symbol: string, at: number, options: OpenOptions = {}): Decimal {
     const { asset, previousClose } = this.#view(symbol, at, options);
     return toDecimal(previousClose, asset.places);

@@ -127,7 +127,7 @@ class Shape {
   }
 
   /** Returns the factor by which the scripted dividends and splits of a day change the price. */
-  #left(index: number): number {
+  #actionFactor(index: number): number {
     return this.#actionsOn(index).reduce((part, { cash, newShares, oldShares }) => {
       const close = this.#bar(index - 1).close;
       return part * (close - Number(cash) * UNITS) / close * oldShares / newShares;
@@ -139,7 +139,7 @@ class Shape {
     if (index <= 0) return this.#bar(0).open;
     const { close } = this.#bar(index - 1);
     const known = referenceClose(this.#asset, index) / this.#asset.bar(index - 1).close;
-    const left = known * this.#left(index);
+    const left = known * this.#actionFactor(index);
     return left === 1 ? close : this.#asset.grid(this.#asset.timeline.day(index).date).snap(close * left);
   }
 
@@ -194,7 +194,7 @@ class Shape {
   #move(index: number, ticks: Tick[][]): number {
     const day = this.#asset.timeline.day(index);
     const grid = this.#asset.grid(day.date);
-    let factor = this.#factorBefore(index) * this.#left(index);
+    let factor = this.#factorBefore(index) * this.#actionFactor(index);
     const all = ticks.flat();
     const original = all.map(({ price }) => price);
     const moves = this.#moves.filter((move) => move.day === index).map((move) => {

@@ -80,7 +80,7 @@ export class StockSeries implements BarSeries {
     const recent = traded.slice(-LOOK_BACK);
     const moves = recent.slice(1).map(([date, bar], place) => {
       const [before, { close }] = recent[place] ?? [date, bar];
-      return Math.log(bar.close / this.#ex(close, before, date));
+      return Math.log(bar.close / this.#afterActions(close, before, date));
     });
     this.#spread = Math.min(0.03, Math.max(0.006, Math.sqrt(mean(moves.map((move) => move * move)))));
     // Express the volumes in today's shares, because a split multiplies the number of shares that trade.
@@ -111,12 +111,12 @@ export class StockSeries implements BarSeries {
       string,
     ];
     const { close } = this.bar(index - 1);
-    const reference = this.#ex(close, before, date);
+    const reference = this.#afterActions(close, before, date);
     return reference === close ? close : gridOf(this.#market, date).snap(reference);
   }
 
-  /** Returns what is left of a close after the actions with ex-dates after one day and up to another. */
-  #ex(close: number, before: string, date: string): number {
+  /** Returns a close, less what shares lose by the actions with ex-dates after one day and up to another. */
+  #afterActions(close: number, before: string, date: string): number {
     return this.#actions.reduce(
       (price, { exDate, cash, newShares, oldShares }) =>
         exDate > before && exDate <= date ? (price - Number(cash) * UNITS) * oldShares / newShares : price,

@@ -70,11 +70,11 @@ export class FrameSender implements Disposable {
     this.#muted = true;
   }
 
-  /** Sends an answer. Faults for the operation `taken` apply to it. */
-  answer(serial: number, body: Uint8Array, taken?: AnyOperation): void {
+  /** Sends an answer. Faults that are armed for the operation apply to it. */
+  answer(serial: number, body: Uint8Array, operation?: AnyOperation): void {
     const { faults } = this.#options;
     const strike: Strike = (kind) =>
-      taken && faults.strikeCall(kind, taken, ({ push }) => push === undefined);
+      operation && faults.strikeCall(kind, operation, ({ push }) => push === undefined);
     this.#send({ type: "response", serial, body }, strike);
   }
 

@@ -125,7 +125,7 @@ export interface PlatformState {
   orderPushes: boolean;
   /** Number of subscriptions, over all market connections. */
   subscriptions: number;
-  /** Number of connections, with or without InitConnect. */
+  /** Number of trade connections, with or without InitConnect. */
   tradeConnections: number;
   /** Number of connections for market data, with or without InitConnect. */
   quoteConnections: number;
