@@ -156,7 +156,7 @@ export class FrameDecoder {
         continue;
       }
       if (have < HEADER_LENGTH) return undefined;
-      if (this.#skipping > 0) this.#found();
+      if (this.#skipping > 0) this.#reportPassedOver();
       const end = this.#start + HEADER_LENGTH + bodyLengthAt(this.#bytes, this.#start);
       if (end > this.#end) return undefined;
       const frame = new Frame(this.#bytes, this.#start, end);
@@ -186,7 +186,7 @@ export class FrameDecoder {
     this.#start = start;
   }
 
-  #found(): void {
+  #reportPassedOver(): void {
     const bytes = this.#skipping;
     this.#skipping = 0;
     // Skipping starts with a rejected header, so there is a fault.

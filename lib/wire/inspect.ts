@@ -175,11 +175,11 @@ class Inspector implements Disposable {
     line.payloadType = url.slice(url.lastIndexOf("/") + 1);
     const content = messages.decode(line.payloadType, value instanceof Uint8Array ? value : EMPTY);
     line.payload = protobufJson(content);
-    if (line.payloadType === "InitConnectResp") this.#learn(content.encryptedKey);
+    if (line.payloadType === "InitConnectResp") this.#useSessionKey(content.encryptedKey);
   }
 
   /** Uses the session key in an answer. Ignores an invalid key, which the payload shows anyway. */
-  #learn(encryptedKey: unknown): void {
+  #useSessionKey(encryptedKey: unknown): void {
     if (this.#options.aesKey !== undefined || typeof encryptedKey !== "string") return;
     try {
       const cipher = new SessionCipher(readSessionKey(encryptedKey));
