@@ -132,7 +132,11 @@ export function makeSession(book: Book, date: string, hours: string): Session {
 }
 
 /** Returns a link's calendar without its hours and half-days, which each direction adds. */
-function meet(hongKong: Book, mainland: Book, data: ConnectData): Omit<Book, "zone" | "regular" | "halfDay"> {
+function commonBook(
+  hongKong: Book,
+  mainland: Book,
+  data: ConnectData,
+): Omit<Book, "zone" | "regular" | "halfDay"> {
   const [from] = [data.from, hongKong.from, mainland.from].sort().reverse();
   const [projectedFrom] = [hongKong.projectedFrom, mainland.projectedFrom].filter((day) => day !== undefined)
     .sort();
@@ -155,7 +159,7 @@ function meet(hongKong: Book, mainland: Book, data: ConnectData): Omit<Book, "zo
 export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(listDays(data.northbound));
   return {
-    ...meet(hongKong, mainland, data),
+    ...commonBook(hongKong, mainland, data),
     zone: mainland.zone,
     regular: mainland.regular,
     halfDay: mainland.halfDay,
@@ -179,7 +183,7 @@ export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData
 export function southboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(listDays(data.southbound));
   return {
-    ...meet(hongKong, mainland, data),
+    ...commonBook(hongKong, mainland, data),
     zone: hongKong.zone,
     regular: hongKong.regular,
     halfDay: hongKong.halfDay,

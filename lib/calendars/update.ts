@@ -36,7 +36,7 @@ export function changesBetween(before: CalendarData, after: CalendarData): DayCh
   let day = Temporal.PlainDate.from([before.from, after.from].sort()[0]!); // two entries
   for (let date = day.toString(); date <= last; day = day.add({ days: 1 }), date = day.toString()) {
     if (day.dayOfWeek > 5) continue;
-    const [was, is] = [saidOf(old, date), saidOf(young, date)];
+    const [was, is] = [hoursText(old, date), hoursText(young, date)];
     // Skip days that the new calendar no longer covers, and added days with regular hours: the coverage shows them.
     if (was === is || is === "unknown" || (was === "unknown" && is === young.regular)) continue;
     changes.push({ date, before: was, after: is });
@@ -44,7 +44,7 @@ export function changesBetween(before: CalendarData, after: CalendarData): DayCh
   return changes;
 }
 
-function saidOf(book: Book, date: string): string {
+function hoursText(book: Book, date: string): string {
   if (date < book.from || date > book.through) return "unknown";
   return book.hoursOn(date) ?? "closed";
 }
