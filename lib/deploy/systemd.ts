@@ -172,7 +172,7 @@ ExecStart=${commandLine(runWords(recipe, options))}
 # A stopped run becomes due again; the next start continues it.
 SuccessExitStatus=130
 TimeoutStartSec=${limitSec}
-${common(options)}`;
+${commonLines(options)}`;
 }
 
 /** Returns the dependency on the network; empty for user units, which cannot use that target. */
@@ -195,7 +195,7 @@ Restart=on-failure
 RestartSec=10
 # A restart does not repair a wrong recipe or setting.
 RestartPreventExitStatus=2
-${common(options)}
+${commonLines(options)}
 [Install]
 WantedBy=${options.forUser ? "default.target" : "multi-user.target"}
 `;
@@ -211,7 +211,7 @@ function quoted(text: string): string {
   return /[\s'"\\;]/.test(escaped) ? `"${escaped}"` : escaped;
 }
 
-function common(options: SystemdOptions): string {
+function commonLines(options: SystemdOptions): string {
   const { dir, store, denoDir, forUser, runAs, storeRisk } = options;
   const writable = [...new Set([dir, dataFolder(options), ...denoDir === undefined ? [] : [denoDir]])];
   const warning = storeRisk === undefined ? "" : `# WARNING: ${store} may not last: ${storeRisk}.\n`;
