@@ -308,7 +308,7 @@ export class Line implements Transport {
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     const { transport } = this.#options;
-    return await this.#carry(operation, options, () => transport.call(operation, params, options));
+    return await this.#callDelayed(operation, options, () => transport.call(operation, params, options));
   }
 
   async raw(
@@ -319,7 +319,7 @@ export class Line implements Transport {
   ): Promise<unknown> {
     const { transport } = this.#options;
     const operation = { name: `${group}/${name}`, effect: "write" as const };
-    return await this.#carry(operation, options, () => transport.raw(group, name, params, options));
+    return await this.#callDelayed(operation, options, () => transport.raw(group, name, params, options));
   }
 
   openPushes(hooks: PushHooks): Promise<PushStream> {
@@ -338,7 +338,7 @@ export class Line implements Transport {
     return Promise.resolve();
   }
 
-  async #carry(
+  async #callDelayed(
     operation: Pick<AnyOperation, "name" | "effect">,
     options: CallOptions,
     send: () => Promise<unknown>,
