@@ -144,7 +144,7 @@ async function compileValue(
     all: list.flatMap((each) => typeof each?.id === "string" ? [each.id] : []),
     params: {
       ...Object.fromEntries(Object.keys(source.params ?? {}).map((name) => [name, undefined])),
-      ...given(params, options.params),
+      ...withGiven(params, options.params),
     },
     secrets: Object.keys(source.secrets ?? {}),
     sessions: schedules.some((each) => micOf(each) !== undefined) || schedules.length === 0 ||
@@ -288,7 +288,7 @@ function readParams(source: RecipeSource, late: Found[]): Record<string, ReadPar
 }
 
 /** Returns the parameters, with the values that one run replaces. */
-function given(
+function withGiven(
   params: Readonly<Record<string, ReadParam>>,
   own: CompileOptions["params"] = {},
 ): Record<string, ReadParam> {

@@ -27,12 +27,12 @@ export const spanExpected = 'a part of the session such as "XHKG.open-30m..XHKG.
 
 /** Describes the format of a moment or a time of day, with the nearest valid name. */
 export function explainAt(text: string): string {
-  return `${sessionTimeExpected}${meantBy(text)}`;
+  return `${sessionTimeExpected}${hintFor(text)}`;
 }
 
 const anchors = ["open", "close", "auction-close"] as const;
 
-function meantBy(text: string): string {
+function hintFor(text: string): string {
   const [, word, rest = ""] = /^\s*([a-zA-Z][a-zA-Z_-]*?)\s*(?:([+-]\s*\d.*))?$/.exec(text) ?? [];
   if (word === undefined) return "";
   const name = nearest(word, anchors);
@@ -63,7 +63,7 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
   const [from, to] = ends.map((end) => ({ mic: end?.[1], moment: readSessionTime(end?.[2] ?? "") }));
   if (ends.length !== 2 || from?.moment === undefined || to?.moment === undefined) {
     const given = text.split("..").map((end) => /^\s*[A-Z_]+\.(.+?)\s*$/.exec(end)?.[1] ?? "");
-    const meant = given.map((end) => readSessionTime(end) === undefined ? meantBy(end) : "").filter(Boolean);
+    const meant = given.map((end) => readSessionTime(end) === undefined ? hintFor(end) : "").filter(Boolean);
     return { expected: `${spanExpected}${meant.join("")}` };
   }
   if (from.mic !== to.mic) return { expected: "one and the same calendar at both ends" };

@@ -209,7 +209,7 @@ async function begin(work: Work): Promise<Rebalanced> {
     `made the plan ${shortHash(plan.hash)}: ${plan.trades.length} trades, page ${files[0]}`,
   );
   if (given.mode === "plan") return { ...resultOf(plan), files };
-  return await proceed(record, work);
+  return await approveAndExecute(record, work);
 }
 
 /** Returns the recipe of a run, to be compared with its file later; `undefined` if its file cannot be read. */
@@ -240,7 +240,7 @@ async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const { desk, context } = work;
   const { plan, state, approval, reason, report } = record;
   context.log("info", `continues the plan ${shortHash(plan.hash)}, which is ${state}`);
-  if (state === "planned" || state === "approved") return await proceed(record, work);
+  if (state === "planned" || state === "approved") return await approveAndExecute(record, work);
   if (state === "running") return await executed(record, work);
   // The process was stopped during the execution, so the earlier approval remains valid until the deadline.
   const at = context.now();
@@ -253,7 +253,7 @@ async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
 }
 
 /** Gets the approval of a plan, checks that the account still fits it, and executes it. */
-async function proceed(record: PlanRecord, work: Work): Promise<Rebalanced> {
+async function approveAndExecute(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const { given, settings, desk, context } = work;
   const { plan } = record;
   let approved: PlanRecord | undefined = record;

@@ -33,14 +33,16 @@ export async function makeJsonSchema(): Promise<Schema> {
   delete properties.uses.type;
   step.allOf = [
     ...(await allStepKinds()).map(({ name, params }) =>
-      when(name, withHoles(z.toJSONSchema(params, { io: "input", target: "draft-7" })))
+      paramsRule(name, withHoles(z.toJSONSchema(params, { io: "input", target: "draft-7" })))
     ),
-    ...[...operations.values()].map(({ name, request }) => when(name, fieldsSchema(request.fields ?? {}))),
+    ...[...operations.values()].map(({ name, request }) =>
+      paramsRule(name, fieldsSchema(request.fields ?? {}))
+    ),
   ];
   return schema;
 }
 
-function when(name: string, parameters: Schema): Schema {
+function paramsRule(name: string, parameters: Schema): Schema {
   const { $schema: _, ...rest } = parameters;
   const isNeeded = [rest.required, rest.allOf].some((list) => Array.isArray(list) && list.length > 0);
   const required = isNeeded ? { required: ["with"] } : {};
