@@ -103,7 +103,7 @@ class PastMaker {
         this.#trade(prices, fillsPerDay - done, next);
       this.#book(trade, { day: index, date: day.date, second }, next);
       done += trade.fills.length;
-      if (next() < 0.12) this.#unfilled(trade, index, second, next);
+      if (next() < 0.12) this.#addUnfilled(trade, index, second, next);
     }
   }
 
@@ -239,10 +239,10 @@ class PastMaker {
       })
     );
     past.cash += change;
-    this.#hold(symbol, isSell ? -BigInt(quantity) : BigInt(quantity), amount + fee);
+    this.#changeHolding(symbol, isSell ? -BigInt(quantity) : BigInt(quantity), amount + fee);
   }
 
-  #hold(symbol: string, change: bigint, costCents: bigint): void {
+  #changeHolding(symbol: string, change: bigint, costCents: bigint): void {
     const { holdings } = this.#past;
     const held = holdings.get(symbol);
     if (changeHolding(holdings, symbol, change, costCents)) this.#held = [...holdings.keys()];
@@ -250,7 +250,7 @@ class PastMaker {
     if (change < 0n) this.#sellable.set(symbol, (this.#sellable.get(symbol) ?? 0n) + change);
   }
 
-  #unfilled({ price, isSell }: Trade, day: number, second: number, next: Stream): void {
+  #addUnfilled({ price, isSell }: Trade, day: number, second: number, next: Stream): void {
     this.#past.addOrder({
       day,
       symbol: this.#placeOf(price.symbol),

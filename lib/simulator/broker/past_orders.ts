@@ -58,7 +58,7 @@ export function makePastOrders(past: Past, simulated: SimulatedMarket): PastOrde
     const [first, last] = [filled[0], filled.at(-1)];
     if (first === undefined || last === undefined) return;
     if (day % CONDITIONAL_EVERY === 1) conditional.push(triggered(first, day));
-    if (day % CONDITIONAL_EVERY === 2) conditional.push(untouched(first, day, simulated));
+    if (day % CONDITIONAL_EVERY === 2) conditional.push(untriggered(first, day, simulated));
     if (day % ALGO_EVERY === 3 && last !== first) algo.push(algoOf(last));
   });
   return { conditional, algo };
@@ -124,7 +124,7 @@ function triggered(order: PastOrderFacts, day: number): ConditionalOrder {
 }
 
 /** Returns a stop-loss sale far below the market, which expired or was deleted. */
-function untouched(order: PastOrderFacts, day: number, simulated: SimulatedMarket): ConditionalOrder {
+function untriggered(order: PastOrderFacts, day: number, simulated: SimulatedMarket): ConditionalOrder {
   const { instrument: { symbol, market, lotSize, kind }, date } = order;
   const low = toUnits(simulated.dayBar(symbol, date)?.low ?? "0");
   return conditionalRow({ ...order, isSell: true }, {

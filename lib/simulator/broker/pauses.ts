@@ -69,7 +69,7 @@ export class Pauses {
   /** Returns the pauses that overlap a period, in order of time. */
   between(symbol: string, after: number, until: number): Pause[] {
     return this.#market.tradingDays(symbol, after, until)
-      .flatMap((day) => this.#on(symbol, day))
+      .flatMap((day) => this.#pausesOn(symbol, day))
       .filter((pause) => pause.from <= until && pause.until > after);
   }
 
@@ -78,7 +78,7 @@ export class Pauses {
     return this.between(symbol, at, at).find(({ from, until }) => at >= from && at < until);
   }
 
-  #on(symbol: string, day: ReturnType<SimulatedMarket["tradingDays"]>[number]): readonly Pause[] {
+  #pausesOn(symbol: string, day: ReturnType<SimulatedMarket["tradingDays"]>[number]): readonly Pause[] {
     const key = `${symbol} ${day.date}`;
     let pauses = this.#days.get(key);
     if (pauses === undefined) this.#days.set(key, pauses = this.#find(symbol, day));
@@ -90,7 +90,7 @@ export class Pauses {
     const instrument = this.#market.instrument(symbol, date);
     if (instrument === undefined) return [];
     if (instrument.option !== undefined) {
-      return this.#on(instrument.option.underlying, day).filter(({ kind }) => kind === "trading-pause");
+      return this.#pausesOn(instrument.option.underlying, day).filter(({ kind }) => kind === "trading-pause");
     }
     const percent = percentOf(instrument, date);
     const bar = this.#market.dayBar(symbol, date);

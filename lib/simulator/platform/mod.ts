@@ -176,7 +176,7 @@ export async function openPlatform(
   const { hostname = "127.0.0.1", pushIntervalMs = 1000, heartbeatIntervalSec = 30 } = options;
   const { onError = (error: unknown) => reportError(error), bodyLimit = MIB } = options;
   const { silenceLimitMs = 3000 * heartbeatIntervalSec } = options;
-  const login = { ...platformCredentials(seed), ...given(options) };
+  const login = { ...platformCredentials(seed), ...givenCredentials(options) };
   const { tradePassword = simulatedCredentials(seed).tradePassword } = options;
   const { developer, platform } = simulatedKeys(seed);
   const { names, controlToken = crypto.randomUUID() } = options;
@@ -307,7 +307,9 @@ export async function openPlatform(
 }
 
 /** Returns the credentials in the options. */
-function given({ countryCode, mobile, loginPassword }: PlatformPortOptions): Partial<PlatformCredentials> {
+function givenCredentials(
+  { countryCode, mobile, loginPassword }: PlatformPortOptions,
+): Partial<PlatformCredentials> {
   return {
     ...countryCode !== undefined && { countryCode },
     ...mobile !== undefined && { mobile },
