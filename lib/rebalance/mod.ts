@@ -14,9 +14,10 @@
  * | `terms.ts` | the terms of execution: prices, repricing, deadline |
  * | `queries.ts` | the plans in the store |
  * | `approve.ts` | the rules of approval |
- * | `execute.ts` | executes a plan |
+ * | `execute.ts` | begins, continues and ends the execution of a plan |
+ * | `execution.ts` | one execution by this process: turns, orders, prices, the stop |
  * | `cover.ts` | what the broker's cash and holdings cover of an order |
- * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices, and what is left |
+ * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices and lots, and what is left |
  * | `report.ts`, `results.ts` | what an execution did |
  * | `day_trades.ts` | what was executed on a day, for the day book |
  * | `values.ts` | values of YAML and JSON files |
@@ -67,9 +68,10 @@ export type {
   RecipeFile,
   TradeNote,
 } from "./queries.ts";
-export { endLeftPlan, passingRules, rebalance, STOPPED_BY } from "./execute.ts";
+export { endLeftPlan, rebalance } from "./execute.ts";
+export { passingRules, STOPPED_BY } from "./execution.ts";
 export { GuardRefusal } from "../desk/guards/check.ts";
-export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execute.ts";
+export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execution.ts";
 export { progressOf } from "./progress.ts";
 export type { Progress } from "./progress.ts";
 export { reportOf } from "./results.ts";

@@ -1,11 +1,22 @@
 /**
- * The prices of a plan's orders: the peg (a price of the market), rounded to the listing's tick, within the collar.
+ * The prices of a plan's orders: the peg (a price of the market), rounded to the listing's tick, within the collar. And
+ * the board lots of their quantities.
  *
  * @module
  */
 import { type Calendars, calendarZone, dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
-import { absolute, add, compare, type Decimal, divide, multiply, normalize, subtract } from "../decimal.ts";
+import {
+  absolute,
+  add,
+  compare,
+  type Decimal,
+  divide,
+  multiply,
+  normalize,
+  subtract,
+  toStep,
+} from "../decimal.ts";
 import { lastOf, mics, percentText, priceOf } from "../desk/guards/order.ts";
 import { validPrices } from "../desk/guards/prices.ts";
 import type { Quote } from "../operations/quotes.ts";
@@ -132,4 +143,21 @@ export function mostCovered(
     else above = middle;
   }
   return quantityOf(covered);
+}
+
+/** Returns whether a trade sells less than a lot, as the plan says. */
+export const isOddIn = ({ isOddLot, quantity }: PlannedTrade, lot: Decimal): boolean =>
+  isOddLot === true && compare(quantity, lot) < 0;
+
+/**
+ * Returns whether a trade's quantity is whole lots, or the odd lot that the plan sells. The lot may have changed since
+ * the plan was made.
+ */
+export const fitsLot = (trade: PlannedTrade, lot: Decimal): boolean =>
+  isOddIn(trade, lot) || compare(toStep(trade.quantity, lot, "down"), trade.quantity) === 0;
+
+/** Returns the board lot that the broker confirms; in the US, one share. */
+export function lotOf({ market }: PlannedTrade, { quote }: MarketView): Decimal | undefined {
+  if (market === "us") return "1";
+  return quote?.lotSize !== undefined && quote.lotSize > 0 ? String(quote.lotSize) : undefined;
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { add, compare, type Decimal, subtract, sumOf } from "../decimal.ts";
+import { add, compare, type Decimal, isZero, subtract, sumOf } from "../decimal.ts";
 import type { Intent } from "../desk/intent.ts";
 import { pendingStates } from "../desk/guards/order.ts";
 import { usedOf } from "../desk/plan_caps.ts";
@@ -57,3 +57,9 @@ export function missingOf({ quantity }: { quantity: Decimal }, { filled, open, u
   const missing = subtract(quantity, add(filled, open, unknown));
   return compare(missing, "0") > 0 ? missing : "0";
 }
+
+/** Returns whether everything of a plan is filled, and none of its orders is open. */
+export const isFullyFilled = ({ trades }: Plan, progress: readonly Progress[]): boolean =>
+  progress.every((each, index) =>
+    isZero(missingOf(trades[index]!, each)) && each.live.length === 0 && each.pending.length === 0
+  );

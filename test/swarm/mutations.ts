@@ -152,7 +152,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "the execution of a plan does not end at its deadline",
-    file: "lib/rebalance/execute.ts",
+    file: "lib/rebalance/execution.ts",
     from: "if (now >= this.#deadlineAt) {",
     to: "if (now >= this.#deadlineAt + 86_400_000) {",
     within: 15,
@@ -166,7 +166,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan stops without a reason",
-    file: "lib/rebalance/execute.ts",
+    file: "lib/rebalance/execution.ts",
     from: 'const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";',
     to: "const reason = undefined as string | undefined;",
     within: 15,
