@@ -366,6 +366,19 @@ function isForPerson(
   return divisions !== 1;
 }
 
+/**
+ * Returns whether an intent has an order of the owner instead of its own, and nobody could know it: before the lists
+ * showed the intent's order, the owner amended it and placed another order with its terms.
+ */
+function isMistakenFor(
+  { orderIds }: Intent,
+  executed: Executed,
+  orders: ReadonlyMap<string, TrueOrder>,
+): boolean {
+  return orderIds.length > 0 && orderIds.every((id) => orders.get(id)?.by === "owner") &&
+    executed.orderIds.some((id) => orders.get(id)?.isAmendedByHand);
+}
+
 /** Rules that must hold when there have been no faults for a while and the market has closed. */
 export const quietInvariants = {
   "unknown-left": {
@@ -393,6 +406,7 @@ export const quietInvariants = {
         const intent = byId.get(id);
         if (executed.name !== "orders.place" || executed.isRefused || intent === undefined) continue;
         if (intent.state === "ambiguous" || isForPerson(intent, seen)) continue; // a person decides
+        if (isMistakenFor(intent, executed, swarm.truth.orders)) continue;
         const orders = executed.orderIds.map((orderId) => swarm.truth.orders.get(orderId)!);
         const filled = sumOf(orders.map((order) => order.filled));
         const isLive = orders.some(({ status }) => liveStatuses.includes(status));

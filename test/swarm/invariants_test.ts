@@ -99,6 +99,31 @@ Deno.test("an intent may wait for a person only if an order at the broker fits a
   assertEquals(check([{ ...split, params: { ...split.params, quantity: "100" } }, lost], ended)[1], true);
 });
 
+Deno.test("an intent may have the owner's order only if the owner amended its own order and placed its twin", () => {
+  const order = (orderId: string, filled: string, fields: object) =>
+    [orderId, { orderId, quantity: "100", filled, status: "filled", by: "desk", ...fields }] as const;
+  const check = (own: object, twin: object) => {
+    const intent = { id: "one", kind: "place", state: "filled", orderIds: ["twin"], filled: "100" };
+    const executed = { name: "orders.place", params: {}, orderIds: ["own"], isRefused: false };
+    // The invariant reads only these members.
+    return quietInvariants.book.check({
+      swarm: {
+        truth: {
+          orders: new Map([order("own", "0", own), order("twin", "100", twin)]),
+          isShownOpen: () => false,
+        },
+      },
+      intents: [intent],
+      byId: new Map([["one", intent]]),
+      claims: new Map([["one", executed]]),
+    } as unknown as Seen);
+  };
+  assertEquals(check({ isAmendedByHand: true }, { by: "owner" }), undefined);
+  const wrong = `intent one (undefined, "filled") has 100 filled, and its orders own 0`;
+  assertEquals(check({}, { by: "owner" }), wrong);
+  assertEquals(check({ isAmendedByHand: true }, {}), wrong);
+});
+
 Deno.test("a write belongs to the process that has the run", () => {
   const intent = {
     id: "one",
