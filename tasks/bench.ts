@@ -1,6 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Runs every benchmark and prints one line of JSON for each figure. Exits with code 1 if a figure misses its target.
+ * Runs all benchmarks, or those whose names begin with an argument, and prints one line of JSON for each figure. Exits
+ * with code 1 if a figure misses its target or a benchmark fails. Flags are passed to each benchmark.
  *
  * @module
  */

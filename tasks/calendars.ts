@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Builds `lib/calendars/data/*.json` from the two sources and the rulings. Fails if the sources differ without a ruling,
- * if a ruling is unused or contains impossible values, or if a published list of Stock Connect days differs from the
- * rule. With `--check` it writes nothing, and fails if the files differ from what it would write.
+ * Builds `lib/calendars/data/*.json` from the two sources and the rulings. Fails if the sources differ without a
+ * ruling, if a ruling is unused or contains impossible values, or if a published list of Stock Connect days differs
+ * from the rule. With `--check` it writes nothing, and fails if the files differ from what it would write.
  *
  * Run: `deno run --allow-read=lib/calendars --allow-write=lib/calendars/data tasks/calendars.ts [--check]`
  *
@@ -19,7 +19,7 @@ const SOURCES = ["exchange_calendars", "pandas_market_calendars"];
 
 const readText = (path: string): string => Deno.readTextFileSync(new URL(path, ROOM));
 
-/** Returns the text of a committed file. A missing file counts as different. */
+/** Returns the text of a file; an empty text if it is missing, so that it counts as not up to date. */
 function readOrEmpty(path: string): string {
   try {
     return readText(path);

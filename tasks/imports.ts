@@ -1,8 +1,9 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
  * Checks the imports of all files. Fails if a room imports a later room, if files import each other in a circle, if a
- * package is imported outside its room, or if a plain gateway call, a run or an order would load code that it does not need. Also
- * fails if a file outside the rooms for SQL contains an SQL statement, or if a dynamic import does not go through `lazily`.
+ * package is imported outside its room, or if a plain gateway call, a run or an order would load code that it does not
+ * need. Also fails if a file outside the rooms for SQL contains an SQL statement, or if a dynamic import does not go
+ * through `lazily`.
  *
  * @module
  */
@@ -30,18 +31,18 @@ const order = [
   ["rehearsal"],
   ["swarm"],
 ];
-/** Rooms that every file may use. They themselves use only each other. */
+/** Rooms that every other room may use. They themselves use only each other and the single files of lib. */
 const common = ["calendars", "facts", "std"];
 const simulatorUses = ["dictionaries", "wire", "operations", "endpoints", "calendars", "facts"];
 
 /** A program that must start quickly. */
 interface QuickProgram {
-  /** What it is, for messages. */
+  /** What the program is, for messages. */
   name: string;
   file: string;
   /** Packages that it must not load. */
   heavy: readonly string[];
-  /** Files that it loads at most. */
+  /** Maximum number of files that it loads at its start. */
   most: number;
 }
 
@@ -136,7 +137,7 @@ export function straySql(path: string, source: string): string | undefined {
   return pattern.exec(source)?.[1];
 }
 
-/** Files whose dynamic import runs while the file itself loads. */
+/** Files that may use a dynamic import without `lazily`, because it runs while the file itself loads. */
 const loadsItself = ["lib/std/yaml_document.ts"];
 
 /**
@@ -193,7 +194,7 @@ interface Info {
 
 /** Modules that a program statically loads. */
 interface Loaded {
-  /** Files and packages. */
+  /** Files and packages; only those before the heavy package if there is one. */
   modules: string[];
   /** The chain of files that leads to a heavy package, if there is one. */
   heavyChain?: string[];
@@ -232,7 +233,7 @@ function* sourcesBelow(root: URL, folder: string): Generator<string> {
   }
 }
 
-/** Says why a program would start slowly. */
+/** Returns why a program would start slowly, as messages; none if it would not. */
 function slownessOf({ name, file, heavy, most }: QuickProgram, root: URL): string[] {
   const { success, stdout, stderr } = new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", file],

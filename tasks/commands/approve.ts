@@ -22,7 +22,7 @@ export type ApproveInput = Input<typeof approveFlags>;
 /** Arguments and flags of `hsgate refuse`. */
 export type RefuseInput = Input<typeof refuseFlags>;
 
-/** Approves a missed run. */
+/** Approves a missed run or a rebalancing plan. */
 export const approve = command({
   name: "approve",
   summary: "approve a missed run, so that it still runs, or a rebalancing plan",
@@ -48,7 +48,7 @@ approval, it then executes the plan. Otherwise start "rebalance run" before the 
   ],
 });
 
-/** Skips a missed run. */
+/** Skips a missed run, or stops a rebalancing plan. */
 export const refuse = command({
   name: "refuse",
   summary: "skip a missed run that waits for approval, or stop a rebalancing plan",

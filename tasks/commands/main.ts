@@ -83,7 +83,7 @@ async function showTopic(words: readonly string[], host: Host): Promise<boolean>
   const { topics } = await import("../terminal/topics.ts");
   const name = words.filter((word) => word !== "--json").join(" ");
   if (!Object.hasOwn(topics, name)) return false;
-  const { summary, lines } = topics[name]!; // the caller has checked the name
+  const { summary, lines } = topics[name]!; // checked in the line above
   host.out(
     words.includes("--json")
       ? JSON.stringify({ topic: name, text: (await lines()).join("\n") })
@@ -130,8 +130,10 @@ function flagsLast(words: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the command that the first words name. For help, the first word is enough, even if several commands begin
- * with it.
+ * Returns the command that the first words name. For help, if only a first word is given, returns all commands that
+ * begin with it.
+ *
+ * @throws {UsageError} If there is none; the message names the nearest one.
  */
 async function find(words: readonly string[]): Promise<Command[]> {
   const plain = words.slice(0, words.findIndex((word) => word.startsWith("-")) >>> 0);

@@ -40,7 +40,7 @@ const modules = {
 
 /** Returns a doc comment. */
 function comment(text: string): string {
-  // `deno doc` knows only links with an address.
+  // The text must not end the comment early.
   const plain = text.replaceAll("*/", "* /").trim();
   return plain.includes("\n") || plain.length > 90
     ? `/**\n * ${plain.replaceAll("\n", "\n * ")}\n */\n`
@@ -136,7 +136,10 @@ function scalarOf(type: ValueType<unknown>, shape: Shape): string {
   return [namesOf(type.dictionary, shape.names), ...issues.length === 0 ? ["Unlisted"] : []].join(" | ");
 }
 
-/** Returns the type of some names of a code table, in the shorter of its two forms. */
+/**
+ * Returns the type of the allowed names of a code table. It lists either them or the excluded names, whichever are
+ * fewer.
+ */
 function namesOf(table: Dictionary, allowed: readonly string[]): string {
   const others = table.names.filter((name) => !allowed.includes(name));
   if (others.length === 0) return tableOf(table);
@@ -225,7 +228,9 @@ interface TypeFiles {
   publicTypes: string;
 }
 
-/** Returns the texts of `lib/client/methods.ts` and `lib/operations/public_types.ts`, which use the same named types. */
+/**
+ * Returns the texts of `lib/client/methods.ts` and `lib/operations/public_types.ts`, which use the same named types.
+ */
 export function clientTypes(): TypeFiles {
   const families = Object.entries(catalogue).map(([family, entries]) => {
     const methods = Object.entries<AnyOperation>(entries).map(([key, operation]) => methodOf(key, operation));

@@ -1,6 +1,6 @@
 /**
- * Writes the conformance page: the transports that support each operation, the reasons for the others, and what the
- * suite compares. The table is derived from the catalogue, and the list of test files from their first comments.
+ * Writes the conformance page: the transports that support each operation, why the others do not, and what the suite
+ * compares. The table is derived from the catalogue, and the list of test files from their first comments.
  *
  * @module
  */

@@ -39,7 +39,7 @@ export function whyNot(operation: AnyOperation, way: Way): string | undefined {
   return "gap" in socket && platformPath === undefined ? socket.gap : undefined;
 }
 
-/** Returns how each transport carries an operation, or why there is none. */
+/** Returns how the gateway and the direct transport carry an operation, or why they do not. */
 export function carriers(operation: AnyOperation): { gateway: string; direct: string } {
   const { socket, platformPath } = operation;
   const [notGateway, notDirect] = [whyNot(operation, "gateway"), whyNot(operation, "direct")];

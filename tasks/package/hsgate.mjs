@@ -4,8 +4,9 @@
  * The command `hsgate` of the npm package. Starts the toolkit in the package with Deno and the permissions of the task
  * `hsgate` in its `deno.json`.
  *
- * The command runs a copy of both in the user's data folder. `hsgate init`, `hsgate deploy` and `hsgate completion` write
- * paths of hsgate and of Deno into files, and a package manager may empty its cache or replace a package at any time.
+ * The command runs a copy of the toolkit and of Deno in the user's data folder. `hsgate init`, `hsgate deploy` and
+ * `hsgate completion` write paths of hsgate and of Deno into files, and a package manager may empty its cache or
+ * replace a package at any time.
  *
  * Runs with Node.js, and with Deno, which then also runs the toolkit.
  *
@@ -104,7 +105,7 @@ function copied(from, to) {
   }
 }
 
-/** A link takes no space, but needs the same file system. */
+/** Links a file, because a link takes no space. Copies it if a link is not possible, as on another file system. */
 function linkOrCopy(from, to) {
   try {
     linkSync(from, to);
@@ -114,7 +115,10 @@ function linkOrCopy(from, to) {
   }
 }
 
-/** Returns how the user starts this program, for hints; nothing if npm only has it in its cache. */
+/**
+ * Returns the environment variable with the command that starts this program, for hints; none if npm has the program
+ * only in its cache.
+ */
 function commandName() {
   if (process.env.npm_command !== "exec") return { HSGATE_COMMAND: "hsgate" };
   return root.split(sep).includes("_npx") ? {} : { HSGATE_COMMAND: "npx hsgate" };

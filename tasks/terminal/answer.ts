@@ -61,7 +61,10 @@ export function printAnswer(answer: unknown, options: AnswerOptions): void {
 const isRow = (value: unknown): value is Row =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Returns the rows of a list, with or without page counters, in hsgate's names or the broker's. */
+/**
+ * Returns the rows of a list, with or without page counters, in hsgate's names or the broker's; `undefined` for a
+ * record.
+ */
 function rowsOf(value: unknown): unknown[] | undefined {
   if (Array.isArray(value)) return value;
   const lists = isRow(value) ? Object.entries(value).filter(([, each]) => Array.isArray(each)) : [];
@@ -145,7 +148,7 @@ function pathsOf(fields: FieldsInfo, inWireForm = false): string[][] {
   });
 }
 
-/** Returns a function that says whether the catalogue lists a member of the broker's answer. */
+/** Returns a function that returns whether the catalogue lists a member of the broker's answer. */
 function isWireName(operation: AnyOperation): (name: string) => boolean {
   const names = [operation.response.fields ?? {}, answerFields(operation)].flatMap((fields) =>
     pathsOf(fields, true).flat()

@@ -40,7 +40,7 @@ export interface Input<F extends Flags = Flags> {
 
 /** The description of one command. */
 export interface Description<F extends Flags> {
-  /** The word or words that name it on the command line. */
+  /** The word or words that name the command on the command line. */
   name: string;
   /** One line for the overview. */
   summary: string;
@@ -59,8 +59,8 @@ export interface Description<F extends Flags> {
    */
   calendars?: false | "itself";
   /**
-   * Whether it prints figures of the broker. If not, its output hides even short secrets, which otherwise could be
-   * part of a figure by chance.
+   * Whether the command prints figures of the broker. If not, its output hides even short secrets, which otherwise
+   * could be part of a figure by chance.
    *
    * @default true
    */

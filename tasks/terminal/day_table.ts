@@ -44,7 +44,7 @@ export const dayColumns: readonly Column<DayRow>[] = [
 
 const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
 
-/** Returns the result of the checks of a market; `n/a` counts checks that were not possible for every row. */
+/** Returns the result of the checks of a market; `n/a` counts checks that were not possible, or not for every row. */
 export function checksOf({ differences, notCheckable }: MarketResult): string {
   const result = differences === 0 ? "ok" : `${differences} differ`;
   return notCheckable === 0 ? result : `${result}, ${notCheckable} n/a`;

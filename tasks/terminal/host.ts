@@ -1,6 +1,6 @@
 /**
- * Gives commands access to environment, files, terminal and Ctrl-C. Tests pass their own host, so they can run a command
- * without a new process.
+ * Gives commands access to environment, files, terminal and Ctrl-C. Tests pass their own host, so they can run a
+ * command without a new process.
  *
  * @module
  */
@@ -200,7 +200,8 @@ function interruption(
 }
 
 /**
- * Returns whether the program ignores SIGHUP, as under `nohup`, so it continues without its terminal. Only on Linux.
+ * Returns whether the program ignores SIGHUP, as under `nohup`, so it continues without its terminal. Returns `false`
+ * on every system other than Linux, because only Linux shows it.
  */
 function isHangupIgnored(): boolean {
   try {

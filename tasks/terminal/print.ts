@@ -52,7 +52,10 @@ const MARKS = new RegExp(`${MARK}([\\ue000-\\ue0ff])`, "g");
 
 const markOf = (code: number) => MARK + String.fromCharCode(0xe000 + code);
 
-/** Returns the text with marks of a colour, if the host wants colours. {@linkcode terminalText} makes colour codes of them. */
+/**
+ * Returns the text with marks of a colour, if the host wants colours. {@linkcode terminalText} makes colour codes of
+ * them.
+ */
 export function paint(host: Pick<Host, "color">, color: Color | undefined, text: string): string {
   if (!host.color || color === undefined || text === "") return text;
   const [on, off] = codes[color];
@@ -74,8 +77,8 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{10ffff}]|\p{Emoji_Presentation}/u;
 
 /**
- * Returns the number of terminal columns that a text needs. A Chinese character or an emoji needs two. If the number were
- * too small, a line would wrap, and a display that redraws would leave old lines on the screen.
+ * Returns the number of terminal columns that a text needs. A Chinese character or an emoji needs two. If the number
+ * were too small, a line would wrap, and a display that redraws would leave old lines on the screen.
  */
 export function widthOf(text: string): number {
   let width = 0;
@@ -151,8 +154,8 @@ const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.
 
 /**
  * Returns a table that fits the terminal: it omits columns that do not fit and cuts long texts, but never identifiers.
- * With `--columns` it shows exactly those columns. Without a terminal it shows every column that is not `extra`. In both
- * cases it cuts nothing but texts of more than 2,000 characters.
+ * With `--columns` it shows exactly those columns. Without a terminal it shows every column that is not `extra`. In
+ * both cases it cuts nothing but texts of more than 2,000 characters.
  *
  * @throws {UsageError} If a chosen column does not exist.
  */
@@ -225,7 +228,7 @@ export function chooseColumns<Row>(all: readonly Column<Row>[], chosen: string):
   });
 }
 
-/** Returns the lines of a table, and a last line that names what a narrow terminal omits. */
+/** Returns the lines of a table. If columns are omitted or cells are cut, a last line names these columns. */
 export function tableLines<Row>(
   host: Host,
   columns: readonly Column<Row>[],

@@ -77,7 +77,7 @@ export function shownHost(
 
 /** Most characters of a line of an error or a note: a text of the broker must not fill the screen. */
 const MOST_NOTE = 10_000;
-/** The same for stdout, where a row of a table has many cells of up to 2,000 characters. */
+/** Most characters of a line on stdout, where a row of a table has many cells of up to 2,000 characters. */
 const MOST_LINE = 100_000;
 
 /** Returns a text with at most this many characters in each line. */

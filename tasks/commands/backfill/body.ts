@@ -100,8 +100,8 @@ interface Done {
 }
 
 /**
- * Runs slots one after the other. Makes each slot due only just before it runs, so that a stop leaves the rest
- * unchanged.
+ * Runs slots one after the other. Makes each slot due only just before it runs, so that a stop leaves the remaining
+ * slots unchanged.
  */
 async function runSlots(
   slots: readonly BackfillSlot[],

@@ -161,7 +161,8 @@ interface Sent {
 /**
  * Returns a request as it would be sent, with its secrets hidden.
  *
- * @throws {UnmappedError} If the transport does not support it.
+ * @throws {UsageError} If the gateway does not offer the operation.
+ * @throws {UnmappedError} If the direct transport does not support it.
  */
 async function whatIsSent(
   operation: AnyOperation,
@@ -191,7 +192,10 @@ function hidden(operation: AnyOperation, encoded: Given): Given {
   return encoded;
 }
 
-/** Opens the order desk for an order write. Nothing is opened if the transport does not support the operation. */
+/**
+ * Opens the order desk for an order write. Fails before it opens anything if the transport does not support the
+ * operation.
+ */
 async function openOrders(
   operation: AnyOperation,
   params: unknown,
@@ -259,7 +263,10 @@ function parseJson(operation: AnyOperation, text: string): unknown {
   }
 }
 
-/** Returns a secret member, which must not appear in a process list. */
+/**
+ * Returns the name of a given member that is a secret and must not appear in a process list; `undefined` if there is
+ * none.
+ */
 function secretIn(fields: FieldsInfo, given: unknown): string | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const secrets = Object.entries(fields).filter(([, { type }]) => type.secret);

@@ -34,7 +34,7 @@ import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/s
 import { filledAddress } from "../../../lib/recipes/schema/open_addresses.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** Checks recipes and lists what they will do; returns 2 if a recipe has a mistake. */
+/** Checks recipes and lists what they will do; returns 2 if a recipe has a mistake or the calendar file is damaged. */
 export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const now = clockOf(flags.now, host);
   const trust = Trust.of(host.env);
@@ -88,7 +88,10 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   return ok ? 0 : 2;
 }
 
-/** Returns a summary: the number of recipes, of recipes with mistakes, and of recipes that are not trusted. */
+/**
+ * Returns a summary: how many recipes have mistakes; if none has, how many were not loaded; and if all were loaded, how
+ * many are not trusted.
+ */
 function verdict(files: readonly FileReport[], untrusted: number): string {
   const count = files.length;
   const wrong = files.filter(({ issues }) => issues.length > 0).length;
@@ -111,7 +114,7 @@ async function withScheduleNotes(
 ): Promise<{ report: CheckReport; warnings: string[] }> {
   const notes: Awaited<ReturnType<typeof scheduleNotes>>[] = [];
   for (const file of files) {
-    // This takes time for each file, too, so let signals arrive.
+    // Each file takes time, so let signals such as Ctrl-C arrive in between.
     await new Promise((resolve) => setTimeout(resolve, 0));
     host.signal.throwIfAborted();
     notes.push(await scheduleNotes(calendarsOf(host), file, now));
@@ -278,5 +281,7 @@ function show(
   }
 }
 
-/** Maximum number of slots at clock changes that are listed for a recipe, because a schedule may have one each minute. */
+/**
+ * Maximum number of slots at clock changes that are listed for a recipe, because a schedule may have one each minute.
+ */
 const MOST_CLOCK_CHANGES = 20;

@@ -14,7 +14,7 @@ import type { CompletionInput } from "../completion.ts";
 
 /** Prints the completion script of a shell. */
 export function run({ args: [shell = ""], flags, host }: CompletionInput): Promise<number> {
-  // `hasOwn` has checked it.
+  // The cast is safe, because `hasOwn` checks that there is a script of this name.
   const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined;
   if (script === undefined) {
     throw new UsageError(

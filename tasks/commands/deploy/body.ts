@@ -119,7 +119,11 @@ async function warnOfVariables(dir: string, host: Host): Promise<void> {
   );
 }
 
-/** Leaves out recipes without a schedule. */
+/**
+ * Returns the recipes with a schedule; prints a note about each other recipe.
+ *
+ * @throws {UsageError} If no recipe has a schedule, or two have the same name.
+ */
 function scheduled(all: readonly CompiledRecipe[], host: Host): CompiledRecipe[] {
   const recipes = all.filter(({ schedules }) => schedules.length > 0);
   for (const { name, schedules } of all) {
@@ -163,7 +167,7 @@ async function optionsOf(
   };
 }
 
-/** Returns the store of the runs. The files show the URL of a database, but never its password. */
+/** Returns the path of the store of the runs, or the URL of a database without its password, which no file may show. */
 function storeOf(named: string, dir: string): string {
   if (named === ":memory:") return named;
   if (!isPostgresUrl(named)) return absolute(named, dir);
@@ -253,7 +257,7 @@ function deploymentOf(
   });
 }
 
-/** Writes all files, or none if one of them exists. */
+/** Writes all files. Without `force`, writes none if one of them exists. */
 async function write(
   files: readonly DeployFile[],
   { folder, force }: { folder: string; force: boolean },

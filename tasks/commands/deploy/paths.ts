@@ -5,7 +5,7 @@
  */
 import project from "../../../deno.json" with { type: "json" };
 
-/** Returns the path of the running program. */
+/** Returns the path of `tasks/hsgate.ts` in this installation. */
 export const programPath = (): string =>
   decodeURIComponent(new URL("../../hsgate.ts", import.meta.url).pathname);
 

@@ -56,7 +56,10 @@ export function failed(check: string, text: string, advice: string, exitCode: Ex
   return { check, state: "failed", text, advice, exitCode };
 }
 
-/** Says where each setting comes from. Of a secret, shows only this and whether it is set. */
+/**
+ * Returns which settings are in use and where they come from; of a secret, only whether it is set and where it comes
+ * from. Adds a failure if only one of the trade password and its key is set.
+ */
 export function settingsFinding({ settings, origins, file }: LoadedSettings): Finding[] {
   const secret = (name: "tradePassword" | "tradePasswordKey") =>
     settings[name] === undefined ? "missing" : `set (${origins[name]})`;

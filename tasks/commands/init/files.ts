@@ -1,5 +1,5 @@
 /**
- * Creates the files of a new working folder: settings, recipes, configuration, notebook.
+ * Composes the texts of the files of a new working folder: settings, recipes, configuration, script, notebook.
  *
  * @module
  */

@@ -163,7 +163,7 @@ function isOn(path: string, name: string): boolean {
   );
 }
 
-/** Returns the last day whose session has begun, if the calendar covers it. */
+/** Returns the last day whose session has begun, or today if the calendar does not cover today. */
 function lastDay({ calendar }: Answers, now: number): string {
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(calendarZone[calendar])
     .toPlainDate().toString();

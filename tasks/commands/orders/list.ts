@@ -295,7 +295,7 @@ const fillColumns = (now: number) => (idLength = Infinity): Column<FillRow>[] =>
   { title: "intent", id: true, of: ({ intent }) => intent?.slice(0, idLength) ?? "(elsewhere)" },
 ];
 
-/** By default, `fills` reads the markets of intents of this last period. */
+/** Without `--markets`, `fills` reads Hong Kong and the markets of the intents of this last period, milliseconds. */
 const RECENT_MS = 2 * 24 * 60 * 60 * 1000;
 
 /** Lists today's fills. */

@@ -113,9 +113,9 @@ function daysOf(given: string): number {
 }
 
 /**
- * Shows an order write in words and, if wanted, asks.
+ * Shows an order write in words. With `isAsked`, checks the guard rails and asks; without it, shows only one line.
  *
- * @throws {BrokerError} If a guard rail refuses it, with the code `guard`; then nobody is asked.
+ * @throws {BrokerError} If a guard rail refuses the write, with the code `guard`; then nobody is asked.
  * @throws {DeclinedError} If the answer is no.
  */
 export async function confirmOrder(
@@ -148,7 +148,11 @@ const nouns: Readonly<Record<IntentKind, string>> = {
   cancel: "cancellation of order",
 };
 
-/** Prints the intents that a command sent. JSON also contains the errors of others, which people have seen already. */
+/**
+ * Prints the intents that a command sent.
+ *
+ * @param errors Errors of writes that failed, for JSON only. The command has already printed them as text.
+ */
 export function printSent(
   open: OpenDesk,
   asJson: boolean | undefined,

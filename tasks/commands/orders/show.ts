@@ -199,7 +199,7 @@ export async function resolve(input: OrdersResolveInput): Promise<number> {
 type Word = "sent" | "not-sent" | "placed" | "ended";
 const isWord = (word: string): word is Word => ["sent", "not-sent", "placed", "ended"].includes(word);
 
-/** Returns the orders that belong to an intent. */
+/** Returns the given order numbers. @throws {UsageError} If there are none, or one does not consist of digits. */
 function ordersFor(orderIds: readonly string[], word: Word): readonly string[] {
   const wrong = orderIds.find((each) => !/^\d{1,32}$/.test(each));
   if (wrong !== undefined) throw new UsageError(`Cannot use --order "${wrong}": order numbers are digits`);

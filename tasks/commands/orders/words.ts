@@ -224,7 +224,10 @@ export function describeOrder({ side, quantity, symbol, price, state, filled }: 
   );
 }
 
-/** The orders that are at the broker, and conditional orders, which have their own lists. */
+/**
+ * Resolves to an order of the broker's lists of today and its market; `undefined` if no list shows it. Also searches
+ * the lists of conditional orders.
+ */
 export async function findOrder(
   client: Client,
   orderId: string,

@@ -90,7 +90,7 @@ function paceOf(text: string): number {
 /** Returns a time for the name of a file: `20251124T013000Z`. */
 const stampOf = (now: number) => new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, "") + "Z";
 
-/** One line that is redrawn on a terminal; elsewhere a line for each family. */
+/** Returns a progress display: one line that is redrawn on a terminal, elsewhere a line for each family. */
 function progressOf({ note, errTerminal }: Pick<Host, "note" | "errTerminal">, json: boolean) {
   let isDrawn = false;
   let family = "";

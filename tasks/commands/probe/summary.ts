@@ -7,7 +7,7 @@ import { differencesOf, type ProbeCall, type ProbeReport } from "../../../lib/pr
 
 const count = (number: number, one: string, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
-/** Differences of one operation that the summary shows; the report has all. */
+/** Maximum number of differences of one operation that the summary shows; the report contains all. */
 const MOST_SHOWN = 12;
 
 /** Returns the lines of the summary. */

@@ -224,7 +224,7 @@ export function noticeText({ notice, channel, state, error, tries }: Omit<Notice
   const reason = error === undefined ? "" : `: ${error}`;
   return state === "failed"
     ? `${which} was not sent${reason}`
-    : `${which} was not sent; hsgate gave up after ${tries} tries${reason};  "hsgate notices" sends it again`;
+    : `${which} was not sent; hsgate gave up after ${tries} tries${reason}; "hsgate notices --send" sends it again`;
 }
 
 /** Formats a duration: `0.2 s`. */

@@ -208,7 +208,11 @@ async function pastSlot(
     `(${why})${instead === undefined ? "" : `; for past days use "${instead}"`}`;
 }
 
-/** Throws if parameters are given, because a slot always runs with the recipe's own parameters. */
+/**
+ * Checks the recipe's own parameters, with which a slot always runs.
+ *
+ * @throws {UsageError} If the command line gives parameters.
+ */
 function slotParams(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): undefined {
   if (flags.param === undefined) return void bindParams(recipe, {});
   throw new UsageError(

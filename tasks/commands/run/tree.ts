@@ -94,7 +94,7 @@ export class RunTree {
     return [...this.#root?.nodes.values() ?? []].some(({ mark }) => mark !== "waiting");
   }
 
-  /** Files that the steps wrote, in order, without duplicates. */
+  /** Files that the steps wrote or kept unchanged, in order, without duplicates. */
   get files(): readonly NamedFile[] {
     return [...this.#files.values()];
   }

@@ -35,7 +35,7 @@ interface DeskOptions {
   host: Host;
   /** Name of the command, for other programs and for the record. */
   command: string;
-  /** Whether it writes orders. */
+  /** Whether the command writes orders. */
   writes: boolean;
   /** The settings, if the command has loaded them. */
   loaded?: LoadedSettings;
@@ -78,6 +78,7 @@ export async function accountOf({ transport, developerPrivateKey, gatewayUrl }: 
  * Opens the store, and finds the account that the settings name. Does not connect.
  *
  * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
+ * @throws {UsageError} If the command writes, and the settings are read-only or the store may be lost.
  */
 export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<OpenBook> {
   const { host, command, writes } = options;

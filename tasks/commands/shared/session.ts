@@ -106,7 +106,7 @@ export interface FoundSettings {
 /**
  * Returns the content of `hsgate.yaml` in the working folder and whether it is trusted, without using it.
  *
- * @param folder Another folder.
+ * @param folder A folder to search instead of the working folder.
  * @returns `undefined` if a person named another file, or if there is none.
  */
 export async function foundSettings(

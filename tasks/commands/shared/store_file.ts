@@ -246,8 +246,8 @@ function splitPath(path: string): readonly [folder: string, name: string] {
 }
 
 /**
- * Returns the file system type of a file, from `df`; reading the list of mounts would need all permissions. Only on
- * Linux.
+ * Returns the file system type of a file, from `df`; reading the list of mounts would need all permissions. Returns
+ * `undefined` if the system is not Linux or `df` cannot run.
  */
 async function fileSystemOf(path: string): Promise<string | undefined> {
   if (Deno.build.os !== "linux" || path === ":memory:") return undefined;

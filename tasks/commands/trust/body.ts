@@ -132,7 +132,7 @@ const isCalendarsFile = (path: string) => path.endsWith(".json");
 const isRecipeFile = (path: string) =>
   ![isSettingsFile, isStoreFile, isCalendarsFile].some((isOther) => isOther(path));
 
-/** Checks that the calendar file exists. @throws {UsageError} If not. */
+/** Returns a calendar file. @throws {UsageError} If there is none at the path. */
 async function readDays(path: string, host: Pick<Host, "env">): Promise<CalendarFile> {
   const found = await findCalendars({ path, isFound: true }, host);
   if (found === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
@@ -143,7 +143,11 @@ const calendarsData = ({ path, file }: CalendarFile) => ({ path, days: calendarL
 
 const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SETTINGS;
 
-/** Checks that the settings file exists inside its folder. @throws {UsageError} If not. */
+/**
+ * Returns a settings file with its digest.
+ *
+ * @throws {UsageError} If there is none, or it is a link out of its folder.
+ */
 async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<AskedSettings> {
   if (await isLinkOut(path)) {
     throw new UsageError(

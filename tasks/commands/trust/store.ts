@@ -1,5 +1,6 @@
 /**
- * Shows the unfinished runs and queued notices of a store that came with a folder, for `hsgate trust`.
+ * Shows the unfinished runs, queued notices and open order writes of a store that came with a folder, for
+ * `hsgate trust`.
  *
  * @module
  */
@@ -40,8 +41,8 @@ const MOST_LINES = 50;
 const MOST_SHOWN = 2_000;
 
 /**
- * Reads the unfinished runs and queued notices of a store. Reads a private copy, because opening a store would
- * complete transactions of another program.
+ * Reads the unfinished runs, queued notices and open order writes of a store. Reads a private copy, because opening a
+ * store would complete transactions of another program.
  *
  * @throws {UsageError} If there is no store at the path, or others could have written it.
  */
@@ -81,7 +82,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
   }
 }
 
-/** Prints the unfinished runs and queued notices of a store. */
+/** Prints the unfinished runs, queued notices and open order writes of a store. */
 export function showStore({ path, recipes, runs, notices, intents }: StoreOffer, host: Host): void {
   host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
   const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));
