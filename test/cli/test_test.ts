@@ -177,6 +177,10 @@ Deno.test("hsgate test rejects invalid requests, and says what to do", async () 
   assertStringIncludes(await refusal(), "give --from and --to, such as --from 2025-01-01 --to 2025-12-31");
   assertStringIncludes(await refusal("--from", "2025-1-1", "--to", "2025-12-31"), '--from "2025-1-1"');
   assertStringIncludes(
+    await refusal("--from", "2025-02-30", "--to", "2025-03-05"),
+    'Cannot use --from "2025-02-30": write a day that exists, such as 2025-08-15',
+  );
+  assertStringIncludes(
     await refusal("--from", "2025-02-01", "--to", "2025-01-01"),
     "the last day is before the first",
   );

@@ -16,7 +16,7 @@ import { replaceFile } from "../../../lib/private_files.ts";
 import { readRegularTextSync } from "../../../lib/regular_files.ts";
 import { RecipeError } from "../../../lib/recipes/mod.ts";
 import { MOST_ISSUES } from "../../../lib/recipes/recipe_error.ts";
-import { calendarsOf } from "../../terminal/arguments.ts";
+import { calendarsOf, dayOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
@@ -144,19 +144,14 @@ async function rehearsed(
   }
 }
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-
 function daysOf({ from, to }: TestFlags): { from: string; to: string } {
   if (from === undefined || to === undefined) {
     throw new UsageError(
       "Cannot rehearse: give --from and --to, such as --from 2025-01-01 --to 2025-12-31",
     );
   }
-  for (const [flag, day] of [["--from", from], ["--to", to]] as const) {
-    if (!DAY.test(day) || Number.isNaN(Date.parse(day))) {
-      throw new UsageError(`Cannot read ${flag} "${day}": write a day, such as 2025-01-01`);
-    }
-  }
+  dayOf("from", from);
+  dayOf("to", to);
   if (to < from) {
     throw new UsageError(`Cannot rehearse from ${from} to ${to}: the last day is before the first`);
   }
