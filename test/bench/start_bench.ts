@@ -64,7 +64,7 @@ steps:
 `,
 );
 
-/** Processes that are still running after their first step has begun. */
+/** Resolves when the process whose first step was measured last has ended. */
 let rest: Promise<void> = Promise.resolve();
 
 /** Runs the recipe, and resolves as soon as its first step reports that it begins. */

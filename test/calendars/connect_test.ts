@@ -3,7 +3,7 @@ import { builtInCalendars, type Mic } from "../../lib/calendars/mod.ts";
 
 const pure = { permissions: "none" } as const;
 
-/** Returns those of the given days that trade. */
+/** Returns those of the given days on which the market or link trades. */
 const open = (mic: Mic, days: string) =>
   days.split(" ").filter((day) => typeof builtInCalendars.sessionOn(mic, day) !== "string").join(" ");
 

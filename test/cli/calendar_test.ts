@@ -264,7 +264,7 @@ Deno.test("an invalid calendar file does not stop commands that use no calendar"
         const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
         const { modules }: { modules: InfoModule[] } = JSON.parse(new TextDecoder().decode(stdout));
         const byName = new Map(modules.map((module) => [module.specifier, module]));
-        // An import of types only loads no module.
+        // An import of only types loads no module.
         const found = new Set([`${root.href}tasks/commands/${name}/body.ts`]);
         for (const each of found) {
           for (const { code } of byName.get(each)?.dependencies ?? []) {

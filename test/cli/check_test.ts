@@ -354,7 +354,7 @@ steps:
   assertEquals(sound.code, 0, sound.err);
 });
 
-Deno.test("check of one recipe skips files that begin with another recipe's name, and limits the total size of files that begin otherwise", async () => {
+Deno.test("check of one recipe does not compile files that begin with another recipe's name, and limits the total size of the other files", async () => {
   const step = (id: number) => `  - { id: s${id}, uses: orders.today, with: { market: hk } }\n`;
   const steps = `steps:\n${Array.from({ length: 450 }, (_, id) => step(id)).join("")}`;
   const names = Array.from({ length: 60 }, (_, index) => `a${index}.yaml`);
@@ -365,8 +365,8 @@ Deno.test("check of one recipe skips files that begin with another recipe's name
     "x.yaml": "name: x\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n",
   };
   {
-    // Each file begins with its own name, and mentions "x" in a comment. Each has a mistake, which check reports only if it
-    // compiles the file.
+    // Each file begins with its own name, and mentions "x" in a comment. Each has a mistake, which check reports only
+    // if it compiles the file.
     await using dir = await folder({
       ...files,
       ...beside((index) => `# a recipe\nname: a${index} # mine\n# name: x\nsteps: wrong\n`),

@@ -292,8 +292,8 @@ Deno.test("doctor warns of a clock that differs from the platform's by more than
   const env = { ...at.env, HSGATE_AUTH_URL: proxy.info.authUrl };
   const right = await doctor(env, { now: Date.now });
   assertEquals([right.code, statesOf(right).clock], [0, "ok"]);
-  // A slow machine reads the platform's answer late, and that delay adds to the difference of the clocks. The platform's
-  // time is a whole second, which it may have begun a second before.
+  // A slow machine reads the platform's answer late, and that delay adds to the difference of the clocks. The
+  // platform's time is a whole second, which it may have begun a second before.
   const secondsOf = async (offMs: number, text: RegExp) => {
     const began = Date.now();
     const found = await doctor(env, { now: () => Date.now() + offMs });
@@ -418,7 +418,7 @@ Deno.test("doctor says that the developer key is not the registered one, and end
   );
 });
 
-Deno.test("doctor says the same of every unreadable first answer, and ends with 2", async () => {
+Deno.test("doctor explains every unreadable first answer of a connection in the same words, and ends with 2", async () => {
   const said = new Set<string>();
   for (const kind of ["wrong-signature", "not-json"] as const) {
     await using at = await world();

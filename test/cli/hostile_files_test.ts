@@ -27,7 +27,10 @@ const kinds: Record<string, (path: string) => Promise<Disposable | void>> = {
   },
 };
 
-/** Runs all command lines in a folder, with the permissions of the task, and returns what went wrong. */
+/**
+ * Runs all command lines in a folder, with the permissions of the task. Resolves to what went wrong; an empty text if
+ * nothing did.
+ */
 async function faultsOf(args: readonly string[], cwd: string): Promise<string> {
   const flags = config.tasks.hsgate.command.split(" ").filter((word) => word.startsWith("--"));
   const child = new Deno.Command(Deno.execPath(), {

@@ -13,7 +13,7 @@ steps:
   - { id: never, uses: account.funds, with: { market: hk }, if: "1 == 2" }
 `;
 
-/** Moves the start of a new schedule back by a day, so that a slot has passed. */
+/** Sets the time up to which slots are recorded back, so that a new schedule has missed a slot. */
 async function wind(store: string, back: string): Promise<void> {
   await using open = await openSqlite(store);
   await open.run("update schedule set watermark = ?, updated_at = 0", Date.parse(back));

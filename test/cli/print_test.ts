@@ -125,7 +125,7 @@ Deno.test("table() has no limit on the number of rows", () => {
   assertEquals([lines.length, lines.at(-1)], [300_001, "299999"]);
 });
 
-Deno.test("wrapped() breaks lines at spaces on a terminal, never within an identifier, and nowhere else", () => {
+Deno.test("wrapped() breaks lines at spaces on a terminal, never within an identifier, and elsewhere breaks none", () => {
   const text = "order 1250815000001-1250815000002-1250815000003 of 00700.HK";
   assertEquals(wrapped(terminal(30), text, 4), [
     "    order",
@@ -175,7 +175,7 @@ Deno.test("priceText() shows the digits of a price without floating-point noise"
   assertEquals(priceText("25836.5"), "25836.50");
 });
 
-Deno.test("changePercent() rounds away from zero, and returns nothing without a previous price", () => {
+Deno.test("changePercent() rounds to two decimals, and returns nothing without a price or a previous price", () => {
   const quote = (lastPrice: string, previousClose: string): Quote => ({ lastPrice, previousClose });
   assertEquals(changePercent(quote("588.5", "590")), "-0.25");
   assertEquals(changePercent(quote("595.5", "590")), "0.93");

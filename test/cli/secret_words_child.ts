@@ -62,7 +62,7 @@ function* linesOf(command: Command, address: string): Generator<string[]> {
 /** Flags of the simulator. `sim` parses them itself, so the table of commands lacks them. */
 const simFlags = ["http-port", "hostname", "names", "clock", "seed", "allowed-ips", "info", "unknown"];
 
-/** Runs a command line, and stops it if it would run for ever. */
+/** Runs a command line, and stops it after its first line or after 100 ms, because some commands run without end. */
 async function run(words: readonly string[], env: Record<string, string> = {}): Promise<void> {
   const controller = new AbortController();
   said = "";

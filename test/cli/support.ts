@@ -19,9 +19,11 @@ import { main } from "../../tasks/commands/main.ts";
 /** A Friday morning in Hong Kong, in the middle of continuous trading. */
 export const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
 
-/** Made with `openssl enc -aes-128-ecb` from the password "135790" and the key "0123456789abcdef". */
+/** The trade password of the simulated gateways. */
 export const PASSWORD = "135790";
+/** The key of the password: Base64 of "0123456789abcdef". */
 export const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
+/** The password, encrypted with the key by `openssl enc -aes-128-ecb`. */
 export const ENCRYPTED = "Nh5LaY5FUfVVAl6erwj6bQ==";
 
 /** A simulated gateway with a stopped clock; it pushes only on request. */
@@ -85,8 +87,8 @@ export interface World {
   /** Working folder of a separate process. @default the project */
   cwd?: string;
   /**
-   * Records the system calls of a separate process that open files or start programs; needs `strace`. Each thread writes
-   * its own file, `<trace>.<thread>`: see {@linkcode takeTrace}.
+   * Records the system calls of a separate process that open files or start programs; needs `strace`. Each thread
+   * writes its own file, `<trace>.<thread>`: see {@linkcode takeTrace}.
    */
   trace?: string;
   /** Umask of a separate process. @default that of the tests */
@@ -109,7 +111,7 @@ export interface Outcome {
 /** The trust record of this process's tests. */
 const trustFolder = Deno.makeTempDirSync({ prefix: "hsgate-trust-" });
 globalThis.addEventListener("unload", () => Deno.removeSync(trustFolder, { recursive: true }));
-/** Environment variables that name it, for processes that are started in other ways. */
+/** Environment variables that name the trust record, for processes that are started in other ways. */
 export const trustEnv = { HSGATE_TRUST_FILE: `${trustFolder}/trust.json` };
 
 /** Trusts recipes like a user, even if other recipes in the folder have mistakes. */

@@ -1,5 +1,5 @@
 /**
- * Runs each conformance test over three transports to one simulated account.
+ * Provides simulated accounts for the conformance suite, and runs tests over each of the three transports.
  *
  * @module
  */
@@ -33,7 +33,7 @@ export const ORDER = {
 /** Options of a client. */
 export interface WayOptions extends Omit<ClientOptions, "tradePassword"> {
   timeoutMs?: number;
-  /** The trade password; `false` for none. */
+  /** The trade password; `false` for none. @default the account's password */
   tradePassword?: string | false;
 }
 
@@ -128,7 +128,7 @@ export interface Desk extends House {
 export interface ConformanceOptions extends WayOptions {
   /** Transports to skip, each with the reason. */
   skip?: Partial<Record<Way, string>>;
-  /** Simulated time at the start. */
+  /** Simulated time at the start. @default {@linkcode MORNING} */
   at?: number;
   house?: Partial<SimulatorOptions>;
 }

@@ -22,7 +22,7 @@ import {
 } from "./scripted_gateway.ts";
 import { temporaryFolder } from "./simulated.ts";
 
-/** Set more with: `HOSTILE_SEEDS=1000 deno test -A test/day_book/seeded_hostile_test.ts`. */
+/** Number of seeds. For more: `HOSTILE_SEEDS=1000 deno test -A test/day_book/seeded_hostile_test.ts`. */
 const SEEDS = Number(Deno.env.get("HOSTILE_SEEDS") ?? 16);
 const EXPORTS = 12;
 const DAYS = ["2025-08-13", "2025-08-14", "2025-08-15"];

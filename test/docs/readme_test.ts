@@ -1,4 +1,7 @@
-/** Runs the scripts of the README and of two pages unchanged against the simulator, with the permissions that they state. */
+/**
+ * Runs the scripts of the README and of two pages against the simulator, with the permissions that they state. Only
+ * their addresses are replaced.
+ */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ShiftedClock } from "../../lib/time.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";

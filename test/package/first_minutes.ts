@@ -85,7 +85,9 @@ async function walk(machine: Machine, own: "npx" | "deno") {
   return { commands, of: (line: string) => printed.get(line) ?? "" };
 }
 
-/** Checks what a new user then has. */
+/**
+ * Checks what the commands printed, the files that they left, and that the command for fees that they suggest works.
+ */
 async function assertWorks(machine: Machine, { of }: Awaited<ReturnType<typeof walk>>): Promise<void> {
   assertEquals(await machine.folder(), `${machine.home}/trading`);
   assert(/^total +HKD +[\d,.]+/m.test(of("hsgate portfolio")), of("hsgate portfolio"));

@@ -57,7 +57,9 @@ export interface Outcome {
   turnover: bigint;
 }
 
-/** The account's value and the drift of a value, in integers. */
+/**
+ * Returns the account's value, a function for the value of a quantity, and one for a squared drift, all in integers.
+ */
 export function measuresOf({ listings, cash, rates }: SmallCase) {
   const rate = (currency: string) => rates[currency] ?? "1";
   const worth = (price: string, quantity: string, currency: string) =>

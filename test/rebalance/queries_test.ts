@@ -186,7 +186,7 @@ storeTest("a plan does not begin after another plan of the account has traded", 
   assertEquals((await begin()).state, "running");
 });
 
-storeTest("the first arrival price stays, and the last note", async (store) => {
+storeTest("a plan keeps the first arrival price and the last note of each trade", async (store) => {
   await recordPlan(store, recorded);
   await notePlan(store, key, {
     arrival: { 0: { price: "550", at: 1 } },

@@ -26,7 +26,7 @@ const ORDER = {
   quantity: "100",
 } as const;
 
-/** What runs without a store need; nothing is called. */
+/** The context of runs without a store. Their steps do not use the client. */
 const context = { client: {} as never, now: () => FRIDAY_MORNING };
 
 Deno.test("runRecipe() skips steps that need a step with a problem, and runs the other steps", async () => {

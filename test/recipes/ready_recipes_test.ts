@@ -28,7 +28,7 @@ import {
 const FOLDER = new URL("../../recipes/", import.meta.url).pathname;
 const now = () => SATURDAY;
 
-/** Runs one of them unchanged. */
+/** Runs a recipe of `recipes/` unchanged. */
 async function runReady(name: string, broker: Simulated, context: Partial<RecipeContext> = {}) {
   const recipe = await loadRecipe(`${FOLDER}${name}.yaml`, { now });
   return await runRecipe(recipe, { client: broker.client, now: () => broker.clock.now(), ...context });

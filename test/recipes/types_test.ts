@@ -28,7 +28,7 @@ steps:
   - { id: book, uses: export-day-book, with: { markets: [hk], sessions: 1 } }
 `;
 
-/** Returns all mistakes of a text, each as \`line:column: message\`. */
+/** Returns all mistakes of a text, each as `line:column: message`. */
 async function problemsOf(text: string): Promise<string[]> {
   try {
     await compileRecipe(text, "types.yaml", { now });
@@ -574,7 +574,6 @@ Deno.test("every built-in step is loaded by its own name", async () => {
   assertEquals((await allStepKinds()).map(({ name }) => name), stepNames);
 });
 
-/** Outputs of every step with a declared output, as its tests produced them. */
 Deno.test("every built-in step except run describes its output", async () => {
   for (const { name, output } of await allStepKinds()) {
     assertEquals(output === undefined, name === "run", name);

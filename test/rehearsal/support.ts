@@ -17,7 +17,7 @@ export async function compiled(...texts: string[]): Promise<CompiledRecipe[]> {
   return await Promise.all(texts.map((text) => compileRecipe(text, "test.yaml", { now })));
 }
 
-/** Rehearses recipes written here. */
+/** Rehearses recipes that are given as texts. */
 export async function rehearsed(
   texts: string | string[],
   days: [from: string, to: string],
@@ -27,7 +27,7 @@ export async function rehearsed(
   return await rehearse({ recipes, from: days[0], to: days[1], ...more });
 }
 
-/** The lines of a report between a title and the next empty line, without their indent. */
+/** Returns the lines of a report between a title and the next empty line, without their indent. */
 export function sectionOf(result: RehearsalResult, title: string): string[] {
   const lines = reportLines(result);
   const start = lines.indexOf(`${title}:`) + 1;

@@ -239,10 +239,10 @@ async function analyze(args: string[]): Promise<{ code: number; text: string }> 
   return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
 }
 const hasSystemd = await hasProgram("systemd-analyze");
-/** Why the tests with systemd-analyze are skipped. */
+/** A note for the names of the tests that are skipped without systemd-analyze. */
 const reason = hasSystemd ? "" : " (left out: no systemd-analyze on this machine)";
 
-/** Has systemd verify units; returns `undefined` if they are valid. */
+/** Has systemd verify units. Resolves to what it prints; ends with its exit code if a unit is invalid. */
 async function verify(units: Map<string, string>, scope: string[] = []): Promise<string> {
   using folder = temporaryFolder();
   for (const [name, text] of units) {

@@ -1,6 +1,6 @@
 /**
- * Kills the scheduler, with SIGKILL, while a run of the step `rebalance` executes its plan. The scheduler that is started
- * again finishes the plan, and the broker has nothing twice.
+ * Kills the scheduler, with SIGKILL, while a run of the step `rebalance` executes its plan. The scheduler that is
+ * started again finishes the plan, and the broker has nothing twice.
  */
 import { assert, assertEquals } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
@@ -19,7 +19,9 @@ import { HOUR, runsOf, temporaryFolder } from "./support.ts";
 const MONDAY = Date.parse("2025-08-18T09:55:00+08:00");
 const ACCOUNT = "default";
 
-/** The recipe of docs/rebalancing.md in its mode live. The buffer leaves the purchases nothing but the sales' proceeds. */
+/**
+ * The recipe of docs/rebalancing.md in its mode live. The buffer leaves the purchases nothing but the sales' proceeds.
+ */
 const recipeFor = (
   { mode = "live", until = "close-10m", hours }: {
     mode?: "confirm" | "live";
@@ -89,7 +91,9 @@ const POINTS: Record<string, (record: PlanRecord, at: AtBroker) => boolean> = {
   "a purchase is open": (_record, at) => at.open.includes("buy"),
 };
 
-/** A simulated market, a store, and processes that share one clock: time passes only while each of them waits for it. */
+/**
+ * A simulated market, a store, and processes that share one clock: time passes only while each of them waits for it.
+ */
 interface Stage {
   clock: ManualClock;
   client: Client;
@@ -111,7 +115,7 @@ interface Waiting {
 }
 
 /**
- * Makes a stage.
+ * Makes a stage, and runs a test on it.
  *
  * @param look Looks at the stage whenever each process waits; it may kill one. `orders` has the number of order writes
  * that each process has sent so far.

@@ -275,7 +275,7 @@ testBoth(
   },
 );
 
-Deno.test("why() gives one true line for a day", async () => {
+Deno.test("why() explains a day in one line", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [eod] });
   const ask = async (date: string) =>

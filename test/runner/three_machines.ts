@@ -20,7 +20,7 @@ import { countOrders, spawnScheduler, writeEnd } from "./scheduler_child.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { every, recipe, temporaryFolder } from "./support.ts";
 
-/** How the machines are treated. */
+/** Settings of a run of the three machines. */
 interface Trial {
   seed: number;
   seconds: number;
@@ -36,7 +36,9 @@ interface Trial {
 
 const HARMS: readonly Harm[] = ["cut", "cut-answer", "stall", "half-close", "partition"];
 
-/** Runs the machines, and checks at the end that each slot ended once as the store says, and no order was placed twice. */
+/**
+ * Runs the machines, and checks at the end that each slot ended once as the store says, and no order was placed twice.
+ */
 export async function threeMachines(database: string, trial: Trial): Promise<void> {
   const { seed, seconds, slotMs, killEveryMs, harmEveryMs, ...rest } = trial;
   // deno-lint-ignore no-console -- whoever sees a failure can repeat it

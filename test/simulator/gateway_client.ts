@@ -12,11 +12,13 @@ import { waitUntil } from "../support/waits.ts";
 /** A Friday morning in Hong Kong, in the middle of continuous trading. */
 export const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
 
-/** Made with `openssl enc -aes-128-ecb` from the password "135790" and the key "0123456789abcdef". */
+/** The trade password of the simulated gateways. */
 export const PASSWORD = "135790";
+/** The key of the password: Base64 of "0123456789abcdef". */
 export const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
+/** The password, encrypted with the key by `openssl enc -aes-128-ecb`. */
 export const ENCRYPTED = "Nh5LaY5FUfVVAl6erwj6bQ==";
-/** The same for the password "999999". */
+/** A wrong password, "999999", encrypted in the same way. */
 export const ENCRYPTED_WRONG = "KDj5/xOHv8AScxitNMYQbQ==";
 
 /** Starts a gateway with a stopped clock that only pushes on request. */

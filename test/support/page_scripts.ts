@@ -1,4 +1,6 @@
-/** Reads the scripts of README and of two pages, and runs them against the simulator. Only addresses are replaced. */
+/**
+ * Reads the scripts of pages, and runs them against the simulator. Only addresses are replaced, or added for pushes.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { ShiftedClock } from "../../lib/time.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
@@ -24,7 +26,7 @@ export function scriptsOf(...paths: string[]): PageScript[] {
   );
 }
 
-/** What each script prints. */
+/** Patterns of what each script prints, by its name. */
 export const expected: Record<string, RegExp[]> = {
   funds: [/^assets \d+\.\d\d HKD, available \d+\.\d\d HKD$/m, /00\d{3}\.HK/],
   fees: [/^2025-08-1\d (buy|sell) \d+ AAPL at \d+/m, /^fees \d+\.\d\d USD$/m],

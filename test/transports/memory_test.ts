@@ -1,5 +1,6 @@
 /**
- * Tests the arguments of an endpoint in memory and the handling of its answers. The conformance suite tests the rest.
+ * Tests the arguments of an endpoint in memory and the handling of its answers. The conformance suite tests everything
+ * else.
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
