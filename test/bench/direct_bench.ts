@@ -140,7 +140,10 @@ function starter(name: keyof typeof scripts): () => Promise<void> {
   };
 }
 
-/** Returns the processor time of this process only, because the simulators need as much time as the clients. */
+/**
+ * Runs two ways in turn, and returns the median processor time of each in milliseconds. Measures this process only,
+ * because the simulators need as much time as the clients.
+ */
 async function cpuInTurns(
   ways: { floor: () => Promise<unknown>; ours: () => Promise<unknown> },
   rounds: number,

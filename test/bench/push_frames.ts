@@ -17,7 +17,7 @@ export const DISTINCT = 40_000;
 
 /**
  * Returns quote frames of 200 securities with all members of a stock's quote, one after the other. They are
- * neither encrypted nor signed unless the options say so.
+ * neither encrypted nor signed unless `frameOf` does it.
  */
 export async function quoteFrames(
   count: number,

@@ -204,7 +204,7 @@ Deno.test("a tick of Deno.cron runs a slot once, and does nothing on another tim
   assertEquals([(await ticking.tick()).code, await attempts()], [0, ran]);
 });
 
-/** This process, without its signals and its terminal. */
+/** Returns this process as a host, without its environment variables, output, signals and terminal. */
 function quiet() {
   const { readFile, size, readStdin, ask } = processHost();
   return {

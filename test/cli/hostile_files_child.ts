@@ -15,7 +15,7 @@ import { cli } from "./support.ts";
 
 const [how, ...paths] = Deno.args;
 
-/** Returns the smallest number of arguments that the command accepts. */
+/** Returns as many arguments as the command needs at least. */
 const plainArgs = ({ args: [least] }: Command): string[] => Array.from({ length: least }, () => "x");
 
 function* namedLines(command: Command): Generator<string[]> {

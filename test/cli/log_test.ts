@@ -321,7 +321,7 @@ function listener(answer = () => new Response("ok")) {
   };
 }
 
-/** Returns every byte of the files below a folder, as text and in lower-case hex. */
+/** Returns the bytes of all files below a folder as Latin-1 text. */
 async function bytesBelow(path: string): Promise<string> {
   let text = "";
   for await (const { name, isDirectory } of Deno.readDir(path)) {

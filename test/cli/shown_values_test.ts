@@ -17,7 +17,7 @@ const PARTS = [
   ...["騰訊", "🙂", " ", "[secret]", "null", "1234567890", "?token=", "key=", "//a:b@c", PASSWORD],
 ];
 
-/** Returns texts of the broker: each has one to six parts. */
+/** Returns texts of the broker: each between the first and the last has one to five parts. */
 function texts(count: number): string[] {
   const next = randomFrom(SEED);
   const pick = () => PARTS[Math.floor(next() * PARTS.length)]!;
@@ -130,7 +130,7 @@ Deno.test("watch --json prints every push as one line with all its members, what
   );
 });
 
-/** Returns the shape of a value: the names of its members and the lengths of its lists. */
+/** Returns the shape of a value: the names of its members, the lengths of its lists, and the types of the rest. */
 const shapeOf = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(shapeOf)

@@ -156,8 +156,8 @@ const journalMembers = {
 } as const;
 
 /**
- * Returns all 53 cases, in an order in which each finds the values it needs. `made` contains the round's order numbers.
- * The trade login is separate, because its password cannot be a command-line parameter.
+ * Returns cases for 52 of the 53 operations, in an order in which each finds the values it needs. `made` contains the
+ * round's order numbers. The trade login is separate, because its password cannot be a command-line parameter.
  */
 export function casesOf(made: Made): Case[] {
   const algoSettings = { origStartTime: "000000", origEndTime: "000000", maxVolume: "100", sensitivity: "1" };

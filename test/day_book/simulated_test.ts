@@ -16,7 +16,7 @@ const WEEK = { from: "2025-08-13", to: "2025-08-15" };
 const visibleDays = (out: string) =>
   [...Deno.readDirSync(out)].map(({ name }) => name).filter((name) => name !== ".day-book.lock").sort();
 
-/** Returns the result of an export without faults. */
+/** Returns the files of an export without faults. */
 async function undisturbed(broker: Simulated, options: Partial<DayBookOptions> = {}) {
   using folder = temporaryFolder();
   await broker.exportDays({ ...WEEK, out: folder.path, ...options });

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { bookOf, DAY, isList, LATER, openBook, summaryOf, trade } from "./books.ts";
 import { type Asked, okText, readTree, refusal, type WireRow } from "./scripted_gateway.ts";
 
-/** Answers like a server that returns at most `most` rows per page. */
+/** Returns a function that answers like a server with at most `most` rows per page. */
 function pagesOf(most: number): (asked: Asked) => string | undefined {
   return ({ key, params, rows }) => {
     if (!isList(key)) return undefined;

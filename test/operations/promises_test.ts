@@ -1,4 +1,6 @@
-/** Checks missing members of answers: over the gateway and over the socket they are an error or absent, and never zero. */
+/**
+ * Checks missing members of answers: over the gateway and over the socket they are an error or absent, and never zero.
+ */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
@@ -21,7 +23,7 @@ async function ask(operation: AnyOperation, envelope: string): Promise<unknown> 
 const noParams = { ...account.logout.request };
 const withData = (data: string) => `{"ok":true,"err":"","data":${data}}`;
 
-/** Returns the wire names of the members that an answer must have. */
+/** Returns the members that an answer must have. */
 const promised = ({ response }: AnyOperation): FieldInfo[] =>
   Object.values(response.fields ?? {}).filter((each) => "key" in each);
 

@@ -218,7 +218,7 @@ async function withStage(
   stage.check();
 }
 
-/** Returns the process that has the run now. */
+/** Returns the process that has the run now, or an empty text if none has it. */
 const holderOf = async ({ store }: Stage): Promise<string> =>
   (await store.get<{ holder: string }>("select holder from run where state = 'running'"))?.holder ?? "";
 

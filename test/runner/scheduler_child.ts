@@ -59,7 +59,7 @@ export function orderOf(slotAt: number, slotMs: number) {
   } as const;
 }
 
-/** Returns how many of a broker's orders are that of a slot. */
+/** Returns how many of a broker's orders belong to a slot. */
 export function countOrders(
   orders: readonly { symbol: string; price?: string }[],
   slotAt: number,

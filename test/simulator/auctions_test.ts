@@ -38,7 +38,7 @@ function open(at: number, seed = 1) {
 
 const refused = (act: () => unknown) => assertThrows(act, Refusal).text;
 
-/** Returns the instant of the day's opening or closing auction: the time at which an at-auction order fills. */
+/** Returns the Hong Kong time of the opening or closing auction, at which an at-auction order fills. */
 function matchOf(seed: number, { date = "2025-08-18", enter = "09:10:00" } = {}): string {
   const desk = open(hk(enter, date), seed);
   const id = desk.place({ orderType: "auction", price: "0" });

@@ -82,7 +82,9 @@ async function orders(client: SocketClient): Promise<number> {
 
 const gist = ({ type, code, text, name }: Answer) => [type, code, text, name];
 
-/** Reads the next frame as it is, checks that it is an answer, and returns whether its signature is valid. */
+/**
+ * Reads the next frame. Returns its decrypted body, and a function that checks the frame's signature against a body.
+ */
 async function rawAnswer(
   client: SocketClient,
 ): Promise<{ plain: Uint8Array; signed: (body: Uint8Array) => boolean }> {

@@ -12,7 +12,7 @@ const SECOND = 1_000;
 const tencent = { market: "hk", symbol: "00700.HK", quantity: "100" };
 const best = (at: number, side: "bids" | "asks") =>
   market.orderBook("00700.HK", at)[side][0]!.price.toFixed(2);
-/** Returns the text of a rejection, or nothing if there is none. */
+/** Returns the text of a rejection, or an empty text if there is none. */
 function textOf(act: () => unknown): string {
   try {
     act();

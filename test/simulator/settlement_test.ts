@@ -3,7 +3,7 @@ import { add, subtract } from "../../lib/decimal.ts";
 import type { Holding } from "../../lib/operations/account.ts";
 import { hk, market, newYork, open } from "./desk.ts";
 
-/** Sells one lot of a listing that the account holds, at the market, and returns the desk. */
+/** Sells one lot (at least 10) of a listing that the account holds. Returns the desk, and the funds before the sale. */
 function sellAt(of: "hk" | "us", at: number) {
   const desk = open(at);
   const [{ symbol }] = desk.ask<[Holding]>("account.holdings", { market: of });

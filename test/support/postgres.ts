@@ -20,7 +20,11 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** Returns the URL of a database that answers, or `undefined` if there is none. */
+/**
+ * Returns the URL of a database that answers, or `undefined` if there is none.
+ *
+ * @throws {TypeError} If the database that `HSGATE_TEST_POSTGRES` names does not answer.
+ */
 export async function findPostgres(): Promise<string | undefined> {
   const given = Deno.env.get("HSGATE_TEST_POSTGRES");
   if (given === "off") return undefined;
