@@ -1,7 +1,7 @@
 /**
- * Calls every operation of the catalogue over every transport to one account. The answers must be the same, and as the API
- * document describes. If a transport does not carry an operation, the call must fail with the reason from the catalogue
- * or from this suite.
+ * Calls every operation of the catalogue over every transport to one account. The answers must be the same, and as the
+ * API document describes. If a transport does not carry an operation, the call must fail with the reason from the
+ * catalogue or from this suite.
  */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Buffer } from "node:buffer";
@@ -43,7 +43,9 @@ function withoutGaps(fields: FieldsInfo, value: unknown): unknown {
   );
 }
 
-/** Checks an answer with hsgate's names against the envelope that it was decoded from, and against the meanings of codes. */
+/**
+ * Checks an answer with hsgate's names against the envelope that it was decoded from, and against the case's values.
+ */
 function checkMeaning({ same = [], is = [] }: Case, answer: unknown, data: unknown): void {
   for (const [ours, wire] of same) {
     assert(at(data, wire) !== undefined, `the answer has ${wire}`);
@@ -52,7 +54,7 @@ function checkMeaning({ same = [], is = [] }: Case, answer: unknown, data: unkno
   for (const [ours, value] of is) assertEquals(at(answer, ours), value, ours);
 }
 
-/** Calls operations over all transports and compares the answers. The first transport makes the writes. */
+/** Calls operations over all transports and compares the answers. Only one transport makes the writes. */
 class Comparison {
   readonly seen: Record<Way, Set<string>> = { memory: new Set(), gateway: new Set(), direct: new Set() };
   readonly #house: House;
@@ -65,7 +67,7 @@ class Comparison {
     this.#writer = writer;
   }
 
-  /** Runs a case, and returns the values that later cases need. */
+  /** Runs a case. Resolves to its answer: over memory, or over the transport that made the write. */
   async run(each: Case): Promise<unknown> {
     const [name] = each.ours;
     const operation = operationOf(name);
@@ -168,7 +170,7 @@ for (const writer of ways) {
   });
 }
 
-/** Operations of only one transport, and a special case, with their expected answers. */
+/** Checks the answers of operations of only one transport, and a special case. */
 async function checkOtherOperations(
   comparison: Comparison,
   { simulator }: House,

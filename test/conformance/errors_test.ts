@@ -86,7 +86,7 @@ conformance(
 );
 
 conformance(
-  "an operation that no transport supports is rejected with the reason",
+  "an operation that no transport supports is rejected with an UnmappedError",
   async ({ way, client }) => {
     const error = await assertRejects(
       () => client.platform.openConnection({ deviceId: "x" }),
@@ -96,7 +96,7 @@ conformance(
   },
 );
 
-conformance("no error shows a password, a token or a phone number", async ({ client, simulator }) => {
+conformance("no error shows a password, a key or a phone number", async ({ client, simulator }) => {
   const { info, faults } = simulator;
   const secrets = [info.tradePassword, info.loginPassword, info.mobile, info.tradePasswordKey];
   faults.arm({ kind: "lost-answer", operation: "account.login", times: 20 });

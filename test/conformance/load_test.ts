@@ -46,7 +46,7 @@ conformance(
 );
 
 conformance(
-  "twenty readers of a gateway that answers 503 try three times each, and succeed afterwards",
+  "twenty readers of a gateway that answers 503 try at most three times each, and succeed afterwards",
   async (desk) => {
     const { client, simulator: { faults } } = desk;
     await client.account.login();

@@ -23,9 +23,9 @@ function checkSent(all: Exchange[], { path, wire }: Case): unknown {
 Deno.test("call sends all 53 operations as documented, and decodes the documented answers", async (t) => {
   await using gateway = await simulate();
   await using recorder = record(gateway.info.gatewayUrl);
-  // No password, so that the client does not log in automatically and each call sends one request.
   await using files = await folder();
-  // The documented orders are not near the market of the simulator.
+  // There is no password, so that the client does not log in automatically and each call sends one request. The
+  // documented orders are not near the market of the simulator.
   const env = {
     HSGATE_GATEWAY_URL: recorder.url,
     ...storeEnv(files),

@@ -118,7 +118,7 @@ Deno.test("exchangesOf() finds markets and kinds of securities anywhere in the p
   assertEquals(asOfNowOf(operations.get("fills.history")!, { market: "hk" }), undefined);
 });
 
-/** A run of Friday's slot at another time; counts the broker calls. */
+/** A run of Friday's slot at another time. `asked` has an entry for each time that a step takes the client. */
 function late(broker: Simulated, now: string, given: Partial<StepContext> = {}, noted?: Noted) {
   broker.clock.set(at(now));
   const asked: string[] = [];

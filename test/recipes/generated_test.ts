@@ -18,7 +18,7 @@ const SEED = 20250815;
 const EXPRESSIONS = 6000;
 const STEPS = 1500;
 
-/** Returns random choices from a seed, the same on every machine. */
+/** Random choices from a seed, the same on every machine. */
 class Draw {
   #state = SEED;
 
@@ -133,7 +133,7 @@ function expressionOf(draw: Draw, depth: number): string {
   return draw.of(makers)();
 }
 
-/** What a value of each kind evaluates to. */
+/** Returns what kind of value an expression gave. */
 const real = (value: unknown) =>
   value === null
     ? "null"
@@ -142,6 +142,7 @@ const real = (value: unknown) =>
     : typeof value === "object"
     ? "record"
     : typeof value;
+/** What an expression of each type gives. */
 const kinds: Readonly<Record<string, string>> = {
   text: "string",
   number: "number",
@@ -211,7 +212,7 @@ Deno.test("check and the run agree on generated expressions", async () => {
   assert(counts.passed > EXPRESSIONS / 10 && counts.refused > EXPRESSIONS / 10, JSON.stringify(counts));
 });
 
-/** Parameters with valid names, some with wrong values. */
+/** Valid values of parameters, by name. */
 const fitting: Readonly<Record<string, unknown>> = {
   markets: ["hk"],
   market: "hk",

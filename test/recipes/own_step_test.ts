@@ -131,11 +131,11 @@ Deno.test("a link inside the folder cannot lead an import out of it, even if the
     "key.pem": "decoy",
     "a/x.ts": 'import key from "../key.pem" with { type: "text" };\nexport default key;',
   });
-  // The control: two separate files instead of a link. Both import the decoy.
   await Deno.symlink("a/x.ts", `${folder.path}/x.ts`);
   const issue = await folder.issue();
   assertStringIncludes(issue, "key.pem");
   assert(!issue.includes("PRIVATE"), issue);
+  // The control: two separate files instead of a link. Both import the decoy.
   await Deno.remove(`${folder.path}/x.ts`);
   await Deno.writeTextFile(
     `${folder.path}/x.ts`,

@@ -869,7 +869,7 @@ Deno.test("lastSessions() counts days on which one of the markets has opened", (
     from: "2025-07-02",
     to: "2025-07-03",
   });
-  // Before Monday's open, in Hong Kong and in New York.
+  // Before Monday's open in Hong Kong, and at the open.
   assertEquals(lastSessions(builtInCalendars, ["hk"], 1, at("2025-07-07T09:29:00+08:00")), {
     from: "2025-07-04",
     to: "2025-07-04",

@@ -182,7 +182,7 @@ testBoth(
 );
 
 testBoth(
-  "rerun() keeps successful steps, rejects a day without a session, and leaves a run in progress alone",
+  "rerun() keeps successful steps, rejects a day without a session, and returns false for an unknown run",
   async () => {
     let [first, second] = [0, 0];
     const flaky = recipe({

@@ -154,7 +154,7 @@ testBoth("the scheduler does not log in to follow orders if that would end other
 });
 
 testBoth(
-  "open orders of today are compared every three minutes, whatever the pace of the passes",
+  "open orders of today are compared at most once in three minutes, whatever the pace of the passes",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     await using b = await placed(broker);

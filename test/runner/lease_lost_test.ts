@@ -23,7 +23,7 @@ async function runOne(b: Bench): Promise<void> {
   await b.scheduler.drain();
 }
 
-/** The machine sleeps past the lease; another process notices, and a person resolves the write as failed. */
+/** Lets the machine sleep past the lease. Another process notices it, and a person resolves the write as failed. */
 async function loseLease({ machine, store }: Bench): Promise<void> {
   machine.sleep(35_000);
   assertEquals((await recoverExpired(store, machine.now())).map(({ state }) => state), ["waiting_recovery"]);

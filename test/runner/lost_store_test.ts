@@ -18,7 +18,7 @@ import { systemMachine } from "../../lib/time.ts";
 import { brokerBench, countPlaced, KEY, ORDER, writer } from "./broker_bench.ts";
 import { every, MINUTE, recipe, runsOf, step } from "./support.ts";
 
-/** A scheduler that has seen the recipe before its slot, and the errors of its passes. */
+/** Starts a scheduler before the slot of its recipe, and collects the errors of its passes. */
 async function benchOn(store: Store, broker: Simulated, write: CompiledRecipe, start?: string) {
   const errors: unknown[] = [];
   const b = await brokerBench(broker, {

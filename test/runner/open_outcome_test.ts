@@ -25,7 +25,7 @@ const WIRE = encodeParams(orderOperations.place, ORDER);
 
 type Run = (context: StepContext) => Promise<unknown>;
 
-/** Steps that send an order whose answer is lost, and return normally. */
+/** Steps that try to send an order whose answer is lost, and hide its error. */
 const silent: Record<string, Run> = {
   "catches the error": async (context) => {
     const client = await context.client();
@@ -325,7 +325,7 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
         const note = (error: Error) => void refusals.push(error.message);
         await client.orders.place(ORDER).catch(note);
         await client.transport.raw("trade", "TradeEntrust", {}, {}).catch(note);
-        // Control: with the declaration it can write.
+        // Control: it can read.
         return await client.call(account.funds, { market: "hk" });
       },
     })],

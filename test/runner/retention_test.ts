@@ -272,7 +272,8 @@ testBoth(
     const span = await store.get("select max(slot_at) as last, min(slot_at) as first from run");
     assertEquals(span, { last: history.now, first: history.now - 9_999 * 10 * MINUTE });
     assertEquals(await verifyStore(store), []);
-    // As documented: at most 3 kB for each run of a small recipe. Two weeks after the limits are reached, the size stays.
+    // As documented: at most 3 kB for each run of a small recipe. Two weeks after the limits are reached, the size
+    // stays.
     const last = sizes.at(-1)!;
     assert(last <= 10_000 * 3_000, `${last} bytes`);
     // It grew by 9 % in each week before. An open transaction of another test can keep the vacuum from some rows.
@@ -329,7 +330,7 @@ testBoth(
       date: "2025-12-19",
       now: b.machine.now(),
     });
-    assert(!young.includes("removed"), young);
+    assert(!young.includes("deleted"), young);
   },
 );
 

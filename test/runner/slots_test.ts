@@ -316,7 +316,7 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
       );
     }
   }
-  // These two weeks have twelve million slots, and the twenty hours after the last one have none.
+  // These two weeks have twelve million slots every 100 ms. In the last sixteen hours there is no session.
   const now = at("2025-12-24T00:00Z");
   const began = performance.now();
   const dense: CompiledSchedule = { ...gated, everyMs: 100 };

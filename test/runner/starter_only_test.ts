@@ -184,7 +184,7 @@ testBoth("a manual write whose process died during it waits for a person", async
   assertEquals(await runsOf(b.store), ["orders/m/1 waiting_recovery manual"]);
 });
 
-/** An outer recipe whose process dies during an inner one, and a second process that takes it over. */
+/** Runs an outer recipe whose process dies during an inner one, until a second process has taken it over. */
 async function takenOver(inner: CompiledRecipe) {
   const outer = recipe({
     name: "outer",

@@ -67,16 +67,15 @@ Deno.test("a store that is empty, cut off or missing is rejected while its mark 
 Deno.test("a store that lost its -wal after a kill is rejected, because it lacks the write", async () => {
   using store = await killed();
   const { path } = store;
-  // The data before the write is in the main file.
-  const before = `${path}.before`;
+  const other = `${path}.other`;
   {
-    await using older = await openSqlite(before);
-    await older.event(0, "test", {});
+    await using another = await openSqlite(other);
+    await another.event(0, "test", {});
   }
   Deno.removeSync(`${path}-wal`);
   await assertRefused(path, "older than its mark");
   // A different store in its place is rejected too.
-  Deno.renameSync(before, path);
+  Deno.renameSync(other, path);
   await assertRefused(path, "not the store that its mark belongs to");
 });
 
@@ -110,7 +109,7 @@ Deno.test("an older copy is rejected and one that contains every write is not, w
   assert(names().includes("older.db.mark"));
 });
 
-Deno.test("a first start, and a start after a crash before the mark was written, work normally", async () => {
+Deno.test("a first start, and a start before the mark was written, work; a damaged mark or a missing file is rejected", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   Deno.writeFileSync(path, new Uint8Array());

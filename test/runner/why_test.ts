@@ -102,7 +102,7 @@ testBoth("why() reports a pause with its reason, and time without a scheduler", 
   );
 });
 
-testBoth("why() reports runs that were taken over, superseded, backfilled and rerun", async () => {
+testBoth("why() reports runs that failed, were superseded, backfilled and rerun", async () => {
   let fail = true;
   const eod = recipe({
     misfire: { graceMs: MINUTE, action: "latest", max: 1 },
@@ -116,10 +116,7 @@ testBoth("why() reports runs that were taken over, superseded, backfilled and re
   assertEquals(
     await ask(b, eod, "2025-12-17"),
     "eod/s1/2025-12-17 was skipped because a newer run replaced it (eod/s1/2025-12-18); the clock jumped forward " +
-      "by 57 h 0 min before 2025-12-18 17:00 Asia/Hong_Kong, as it does when a machine sleeps".replace(
-        "57 h 0 min",
-        "2 days",
-      ),
+      "by 2 days before 2025-12-18 17:00 Asia/Hong_Kong, as it does when a machine sleeps",
   );
   assertEquals(
     (await ask(b, eod, "2025-12-18")).split("; ")[0],

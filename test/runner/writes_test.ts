@@ -116,7 +116,7 @@ Deno.test("a write step does not begin outside the window, though its run began 
 
 Deno.test("a write follows the actual session: half-days shorten its window", async () => {
   const began: string[] = [];
-  // The window ends ten minutes before the close, at 11:50; it begins five hours before the close, at 07:00.
+  // The window is 07:00 to 14:30 on this day, so it is limited to the session: 09:30 to ten minutes before the close.
   const late = orders(began, {
     schedules: [{ ...close45, at: { time: "08:00" } }],
     misfire: { graceMs: DAY, action: "skip", max: 0 },

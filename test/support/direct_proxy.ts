@@ -1,6 +1,6 @@
 /**
- * Provides a proxy between a client and the simulated platform. It replaces the addresses of the sockets by its own
- * addresses, records the headers of the client's frames, and can cut or freeze the connections.
+ * Provides a proxy between a client and the simulated platform. It replaces the address of the trade socket by its own,
+ * records the headers of the client's frames, and can cut or freeze the connections.
  *
  * @module
  */
@@ -19,13 +19,13 @@ export interface SentFrame {
 
 /** A running proxy. */
 export interface DirectProxy extends AsyncDisposable {
-  /** The platform's info with the addresses of the proxy. */
+  /** The platform's info with the proxy's address for HTTP. */
   info: PlatformInfo;
   /** Frames that the client sent on the trade connection. */
   sent: SentFrame[];
   /** Requests over HTTP, by path. */
   posted: string[];
-  /** Number of client bytes that still pass before the connection is reset; by default all. */
+  /** Number of client bytes that still pass before the connection is closed; by default all. */
   passBytes: number;
   /**
    * Whether to close the trade connection at a heartbeat, as the platform does after another program took

@@ -54,8 +54,10 @@ export interface PostgresServer extends AsyncDisposable {
 }
 
 /**
- * Starts a server, on a disk of 128 MB if the process may mount one. Resolves to a text with the reason if it cannot
- * start.
+ * Starts a server, on a disk of 128 MB if the process may mount one. Resolves to a text with the reason if this machine
+ * cannot set up a server.
+ *
+ * @throws {Error} If the server does not start.
  */
 export async function startServer(): Promise<PostgresServer | string> {
   const programs = findPrograms();

@@ -172,7 +172,7 @@
  * F27 the broker is busy, or answers 503, with twenty callers
  * - all: conformance/load_test.ts "an order is answered while twenty slow reads are in progress"
  * - all: conformance/load_test.ts "twenty readers of a busy broker try three times each, and an order among them is sent once"
- * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and succeed afterwards"
+ * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try at most three times each, and succeed afterwards"
  *
  * F28 the wall clock jumps back to before the expiry of a token
  * - memory: none: it has no token
