@@ -147,7 +147,7 @@ Deno.test("delay: a read waits for its answer while later reads finish first", a
   });
 });
 
-Deno.test("busy: a read is retried; a write fails and is not placed", async () => {
+Deno.test("busy: a read is retried; a write is sent once, and has an unknown outcome", async () => {
   await withDesk(async (desk) => {
     desk.gateway.faults.arm({ kind: "busy", operation: "account.funds", times: 2 });
     assert((await desk.client.account.funds({ market: "hk" })).available !== undefined);

@@ -51,18 +51,21 @@ conformance("a wrong parameter is rejected before anything is sent", async ({ cl
   assertEquals([error.issues.map(({ path }) => path[0]), sent()], [["quantity", "price"], 0]);
 });
 
-conformance("a busy broker: reads are retried, a write is sent once and fails", async (desk) => {
-  const { client, simulator: { faults } } = desk;
-  await client.account.login();
-  faults.arm({ kind: "busy", operation: "account.funds", times: 2 });
-  await client.account.funds({ market: "hk" });
-  faults.arm({ kind: "busy", operation: "account.funds", times: 3 });
-  await assertRejects(() => client.account.funds({ market: "hk" }), BusyError);
-  faults.arm({ kind: "busy", operation: "orders.place", times: 3 });
-  const error = await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
-  assertEquals([error.code, faults.struck("busy")], ["1011", 2 + 3 + 1]);
-  assertEquals(await desk.orderIds(), []);
-});
+conformance(
+  "a busy broker: reads are retried, a write is sent once and has an unknown outcome",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    await client.account.login();
+    faults.arm({ kind: "busy", operation: "account.funds", times: 2 });
+    await client.account.funds({ market: "hk" });
+    faults.arm({ kind: "busy", operation: "account.funds", times: 3 });
+    await assertRejects(() => client.account.funds({ market: "hk" }), BusyError);
+    faults.arm({ kind: "busy", operation: "orders.place", times: 3 });
+    const error = await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+    assertEquals([error.code, faults.struck("busy")], ["1011", 2 + 3 + 1]);
+    assertEquals(await desk.orderIds(), []);
+  },
+);
 
 conformance(
   "an unreadable answer: a read throws a ProtocolError, a write has an unknown outcome",

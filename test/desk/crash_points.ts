@@ -49,8 +49,9 @@ export interface CrashCounts {
   seed: number;
   /** Waits of a run that is not killed. */
   points: number;
-  /** Processes that were killed at these waits, or while they looked for what an earlier process had left. */
+  /** Processes that were killed at these waits. */
   killed: number;
+  /** Processes that were killed while they looked for what an earlier process had left. */
   killedAgain: number;
   /** Points that a process did not reach, because its run had fewer waits. */
   notReached: number;

@@ -323,7 +323,7 @@ deskTest("an order or a cancellation that was recorded too long ago is not sent"
   const sent = [count("orders.place"), count("orders.cancel")];
   const { orderId } = await trader.orders.place(ORDER);
   for (const byMs of [10_001, 10_000]) {
-    // The desk looks for the halt file last of all, right before the first byte.
+    // The desk looks for the halt file a second time right after it has recorded the write.
     let asked = 0;
     const slow = open({ haltedByFile: () => void (++asked === 2 && clock.advance(byMs)) }).client();
     const cancel = () => slow.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId });
@@ -499,7 +499,7 @@ deskTest("readings during a jump of the clock do not count as time that has pass
   assertEquals(await state(), "unknown");
 });
 
-deskTest("two readings at a time show the same change, and one of them records it", async (house) => {
+deskTest("readings at the same time show the same change, and one of them records it", async (house) => {
   const { trader, client, clock, round, desk, open, last, history } = house;
   const [quote] = await client.quotes.latest({ securities: [TENCENT] });
   const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));

@@ -256,7 +256,7 @@ function replacing({ client, clock, round }: DeskHouse): Client {
   return { ...client, call };
 }
 
-/** Returns a client that loses the answer of the next order, and a function that delivers an answer late. */
+/** Returns a client that sends no order and throws as if its answer were lost, and a function for a late answer. */
 function losing({ client }: DeskHouse): { client: Client; late(answer: Partial<LateAnswer>): void } {
   let tell: ((answer: LateAnswer) => void) | undefined;
   return {
