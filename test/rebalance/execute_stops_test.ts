@@ -359,7 +359,7 @@ deskTest("a purchase with unknown fees is not made, because the cash may not cov
   );
 });
 
-deskTest("two processes at once execute a plan once", async (house) => {
+deskTest("three executions of a plan at once make its trades once", async (house) => {
   const plan = await planAt(house.client, [...SALES, PURCHASE]);
   await using at = await executor(house, { onWait() {} });
   const outcomes = await Promise.allSettled([at.run(plan, QUICK), at.run(plan, QUICK), at.run(plan, QUICK)]);
