@@ -16,8 +16,8 @@ import {
   zoneOfMarket,
 } from "./broker_lists.ts";
 import { type Intent, sinceOf } from "./intent.ts";
-import { childrenIn, judge, type Others, type Verdict } from "./prove.ts";
-import { addOrders, amendmentsSince, noteIntent, openIntents } from "./queries.ts";
+import { amendedElsewhere, childrenIn, judge, type Others, type Verdict } from "./prove.ts";
+import { addOrders, amendmentsSince, changesOf, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { type IntentState, unresolvedStates } from "./states.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
@@ -164,7 +164,8 @@ export async function follow(
   const childIds = await childIdsOf(deps, { ...intent, orderIds }, reading);
   // The two steps above have already recorded the orders that they found.
   const known = { ...intent, orderIds, childIds: placesOthers(intent) ? childIds : intent.childIds };
-  await moveByRows(records, known, { seen, childIds, reading });
+  const missing = await moveByRows(records, known, { seen, childIds, reading });
+  if (missing !== undefined) return missing;
   const isUnclear = intent.kind === "place" && childIds.length === 0 &&
     seen.some(({ state }) => state === "triggered");
   return isUnclear ? "the order that it placed when it triggered" : undefined;
@@ -173,7 +174,10 @@ export async function follow(
 /** Returns whether an intent is so old that the lists of its day do not change any more. */
 export const isOfEarlierDay = (intent: Intent, now: number): boolean => now - sinceOf(intent) >= DAY_MS;
 
-/** Moves an intent to the state that the rows of its orders show, if they show a state. */
+/**
+ * Moves an intent to the state that the rows of its orders show, if they show a state. If the intent cannot end, because
+ * it is unclear which other orders belong to it, returns what is missing.
+ */
 async function moveByRows(
   records: Records,
   intent: Intent,
@@ -182,25 +186,33 @@ async function moveByRows(
     childIds: readonly string[];
     reading: ListReading;
   },
-): Promise<void> {
+): Promise<string | undefined> {
   const counted = rowsThatCount(seen, childIds, reading);
-  if (counted === undefined) return;
+  if (counted === undefined) return undefined;
   const hasCancelled = counted.some(({ state }) => state === "cancelled");
   const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records, reading) : [];
   // The broker may execute an amendment as a cancellation and a new order. That new order is not known yet.
   const isReplaced = ({ orderId, state }: SeenOrder) => state === "cancelled" && amended.includes(orderId);
   const rows = counted.map((row): SeenOrder => isReplaced(row) ? { ...row, state: "working" } : row);
   const filled = sumOf(rows.map((row) => row.filled));
-  if (compare(filled, intent.filled) < 0) return; // the list is older than the one that was read before
+  if (compare(filled, intent.filled) < 0) return undefined; // the list is older than the one that was read before
   const listed = stateOf(rows);
-  if (listed === undefined) return;
+  if (listed === undefined) return undefined;
   const isPast = !counted.some(isReplaced) && isOver(rows, reading, termsOf(intent).market);
   const to = isPast ? "expired" : listed;
   const isEnd = endedStates.some((state) => state === to);
-  if (isEnd && lacksParts(intent, reading)) return; // other parts of the order may still be open
+  if (isEnd && lacksParts(intent, reading)) return undefined; // other parts of the order may still be open
+  const parts = isEnd ? await possibleParts(records, intent, reading) : [];
+  if (parts.length > 0) {
+    const why = `its orders have less than its quantity, and ${
+      parts.join(", ")
+    }, made or amended elsewhere, may be a part of it`;
+    const verdict = { is: "ambiguous", why, orderIds: [...intent.orderIds, ...parts] } as const;
+    return await leaveToPerson(records, intent, { verdict, reading });
+  }
   if (to === intent.state) {
     if (compare(filled, intent.filled) !== 0) await noteIntent(records.store, intent, { filled });
-    return;
+    return undefined;
   }
   const remark = seen.map((row) => row.remark).find((each) => each !== undefined && each !== "");
   await records.moveFrom(intent, {
@@ -214,6 +226,29 @@ async function moveByRows(
       ...remark !== undefined && { remark },
     },
   });
+  return undefined;
+}
+
+/**
+ * Returns the orders of no intent that may be parts of a new order, which the broker may have split: its known orders
+ * have less than its quantity, and nobody amended them with hsgate. Somebody may have amended the other parts in the
+ * broker's app before a reading showed them.
+ */
+async function possibleParts(
+  records: Records,
+  intent: Intent,
+  reading: ListReading,
+): Promise<readonly string[]> {
+  if (intent.kind !== "place" || placesOthers(intent) || !isSmaller(intent, reading)) return [];
+  if (!isSmaller(intent, await beforeAmendments(records, intent, reading))) return [];
+  if (await hasNamedOrders(records, intent)) return [];
+  const { owners } = await bookOf(records, reading);
+  return amendedElsewhere(intent, reading, owners);
+}
+
+/** Returns whether a person has named the orders of an intent. */
+async function hasNamedOrders({ store }: Records, { id }: Intent): Promise<boolean> {
+  return (await changesOf(store, id)).findLast(({ to }) => to === "acknowledged")?.by === "person";
 }
 
 /** Returns the orders whose amendment has an unknown outcome. */
@@ -300,7 +335,7 @@ async function withParts(
   reading: ListReading,
 ): Promise<{ orderIds: readonly string[]; verdict?: Verdict }> {
   const { orderIds } = intent;
-  if (!mayFindParts(intent, reading)) return { orderIds };
+  if (!mayFindParts(intent, reading) || await hasNamedOrders(records, intent)) return { orderIds };
   const own = intent.orderIds.map((id) => reading.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
   const others = await othersOf(records, reading);

@@ -213,6 +213,31 @@ deskTest(
   },
 );
 
+deskTest(
+  "a split order does not end by its known part while somebody may have amended the others elsewhere",
+  async (house) => {
+    const { trader, client, desk, clock, round, last, orderIds, pass } = house;
+    const before = await orderIds();
+    const order = { ...ORDER, quantity: "800000", price: "0.30" } as const;
+    await trader.orders.place(order);
+    const [first = "", ...others] = (await orderIds()).filter((id) => !before.includes(id));
+    const change = { market: "hk", symbol: "00700.HK", quantity: "100000", price: "0.29" } as const;
+    for (const orderId of others) await client.orders.amend({ ...change, orderId });
+    clock.advance(10 * 60_000);
+    round();
+    await desk.reconcile({ markets: ["hk"] });
+    assertEquals([(await last()).state, (await last()).orderIds], ["working", [first]]);
+    await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId: first });
+    await pass(60_000);
+    const { id, state } = await last();
+    assertEquals([state, others.length], ["ambiguous", 2]);
+    // The person's decision is final, also if the orders have less than the intent's quantity.
+    await desk.decide(id, { wasSent: true, orderIds: [first] }, "ann");
+    await pass(60_000);
+    assertEquals([(await last()).state, (await last()).orderIds], ["cancelled", [first]]);
+  },
+);
+
 deskTest("cancellations and amendments with lost answers are resolved by the lists", async (house) => {
   const { trader, simulator: { faults }, intents, pass } = house;
   const { orderId } = await trader.orders.place(ORDER);
