@@ -10,6 +10,7 @@ import { compare, type Decimal, multiply, subtract, sumOf } from "../decimal.ts"
 import type { Intent } from "../desk/intent.ts";
 import { findIntent, recentIntents } from "../desk/queries.ts";
 import { type IntentState, unresolvedStates } from "../desk/states.ts";
+import { targetsOf } from "../desk/terms.ts";
 import { endedStates } from "../desk/broker_lists.ts";
 import { findRun, type RunRow } from "../runner/queries/runs.ts";
 import { findPlan, type PlanRecord } from "../rebalance/queries.ts";
@@ -316,8 +317,8 @@ const MOST_DIVIDED = 12;
 /**
  * Returns whether only a person can decide which orders belong to an intent: an order at the broker may be one of its
  * orders, but may also belong to another intent with the same terms, and there is not exactly one division that gives
- * each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300. The same holds
- * if the owner has amended an order before the lists have shown it with its own terms.
+ * each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300. See also
+ * {@linkcode isHiddenByOwner}.
  */
 function isForPerson(
   intent: Intent,
@@ -335,8 +336,8 @@ function isForPerson(
   const isUnclear = (each: Intent) =>
     each.kind === "place" && (unresolvedStates.includes(each.state) ||
       each.state === "acknowledged" && compare(missingOf(each), "0") > 0);
+  if (isHiddenByOwner(intent, { swarm, claims })) return true;
   if (!isUnclear(intent)) return false;
-  if (claims.get(intent.id)?.orderIds.some((id) => orders.get(id)?.isAmendedByHand)) return true;
   const candidatesOf = (each: Intent) =>
     [...orders.values()].filter((order) =>
       !owned.has(order.orderId) && !each.known.includes(order.orderId) &&
@@ -364,6 +365,22 @@ function isForPerson(
     if (fits) divisions++;
   }
   return divisions !== 1;
+}
+
+/**
+ * Returns whether the owner has amended the order of a placement or an amendment whose outcome or parts are not known
+ * yet, so the lists may never show the terms of the write.
+ */
+function isHiddenByOwner(
+  { id, kind, state, params }: Intent,
+  { swarm, claims }: Pick<Seen, "swarm" | "claims">,
+): boolean {
+  if (kind === "cancel") return false;
+  if (!unresolvedStates.includes(state) && (kind !== "place" || state !== "acknowledged")) return false;
+  const { orderIds = [] } = claims.get(id) ?? {};
+  return [...orderIds, ...targetsOf({ params })].some((each) =>
+    swarm.truth.orders.get(each)?.isAmendedByHand
+  );
 }
 
 /**

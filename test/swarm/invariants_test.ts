@@ -124,6 +124,29 @@ Deno.test("an intent may have the owner's order only if the owner amended its ow
   assertEquals(check({ isAmendedByHand: true }, {}), wrong);
 });
 
+Deno.test("a write may stay unknown for a person if the owner has amended its order", () => {
+  const check = (fields: object, isAmendedByHand: boolean) => {
+    const intent = {
+      id: "one",
+      kind: "amend",
+      state: "unknown",
+      params: { orderId: "o" },
+      orderIds: [],
+      ...fields,
+    };
+    const order = { orderId: "o", quantity: "100", isAmendedByHand };
+    // The invariant reads only these members.
+    return quietInvariants["unknown-left"].check({
+      swarm: { truth: { orders: new Map([["o", order]]) } },
+      intents: [intent],
+      claims: new Map([["one", { orderIds: ["o"], isRefused: false }]]),
+    } as unknown as Seen) !== undefined;
+  };
+  const placed = { kind: "place", params: { quantity: "100" }, known: [] };
+  assertEquals([check({}, true), check(placed, true), check({ kind: "cancel" }, true)], [false, false, true]);
+  assertEquals([check({}, false), check(placed, false)], [true, true]);
+});
+
 Deno.test("a write belongs to the process that has the run", () => {
   const intent = {
     id: "one",
