@@ -61,7 +61,8 @@ Deno.test("an unsent notice is reported by run --manual, runs, runs show, notice
   const ran = await at.hsgate("run", at.path, "--manual");
   assertEquals(ran.code, 0);
   const key = /run key (\S+)/.exec(ran.out)![1]!;
-  const all = '1 notice was not sent: "hsgate notices" lists them and sends them again';
+  const all =
+    '1 notice was not sent: "hsgate notices" lists them, and "hsgate notices --send" sends them again';
   assertEquals(ran.err.split("\n").filter((line) => line.includes("warning")), [
     `hsgate: warning: ${key}: notice 1 by webhook was not sent: ${reason}`,
     `hsgate: warning: ${all}`,

@@ -266,14 +266,15 @@ export function describeColumns(lists: readonly DayBookList[]): string {
     return [list, columns] as const;
   });
   const notes = [
-    "Numbers and free texts are as the broker sent them: numbers keep their digits, and nothing is rounded.",
+    "Numbers are as the broker sent them: they keep their digits, and nothing is rounded.",
     "An empty CSV cell, or a missing JSON member, means that the broker sent no value.",
     'A code that no table lists is written as "unlisted:" followed by the code.',
     ...lists.includes("rebalance_trades")
       ? ["hsgate computes rebalance_trades: a column that is rounded says so, and all others are exact."]
       : [],
     "Import symbols and order numbers as text: programs that guess types drop leading zeros.",
-    "Free text is written as the broker sent it; a spreadsheet may run text that starts with = + - @ as a formula.",
+    "Free text is as the broker sent it, in JSON Lines always and in CSV with the option exactCsv.",
+    "Otherwise a CSV cell has an apostrophe before text that a spreadsheet would run as a formula, and escapes.",
   ];
   return `${JSON.stringify({ notes, columns: Object.fromEntries(described) }, null, 2)}\n`;
 }

@@ -85,7 +85,7 @@ export function unsentText({ failed, givenUp }: UnsentCount): string | undefined
     : givenUp === all
     ? ", and hsgate does not try again"
     : `, ${givenUp} of them given up`;
-  return `${what}${given}: "hsgate notices" lists them and sends them again`;
+  return `${what}${given}: "hsgate notices" lists them, and "hsgate notices --send" sends them again`;
 }
 
 /** Makes unsent notices due now, even if they were given up. Takes the keys of their rows. */

@@ -187,11 +187,6 @@ export class AlgoDesk {
     if (action !== "suspend") order.nextAt = Math.max(order.nextAt, wholeSecond(this.#state.now) + 1000);
   }
 
-  /** Throws if the order does not exist. */
-  require(id: string): void {
-    this.#find(id);
-  }
-
   /** Returns the order numbers of the children of an order; none if the order was not placed on this day. */
   children(id: string, date: string): string[] {
     const past = this.#past.find(({ row }) => row.orderId === id);
