@@ -3,10 +3,61 @@
  *
  * @module
  */
-import { isZero } from "../decimal.ts";
-import { rowsValue, type Store } from "../store/store.ts";
+import { isDecimal, isZero } from "../decimal.ts";
+import { Market } from "../dictionaries/market.ts";
+import {
+  foreignValue,
+  isMap,
+  isMaybeText,
+  isText,
+  isTexts,
+  readJson,
+  rowsValue,
+  type Store,
+} from "../store/store.ts";
 import type { AbsentReadings, Intent, IntentChange, IntentKind } from "./intent.ts";
-import { type Evidence, type IntentState, isFinal, mayChange, unresolvedStates } from "./states.ts";
+import {
+  allStates,
+  type Evidence,
+  type IntentState,
+  isFinal,
+  mayChange,
+  unresolvedStates,
+} from "./states.ts";
+
+const isMaybeNumber = (value: unknown) => value === undefined || Number.isFinite(value);
+const isMaybeDecimal = (value: unknown) => value === undefined || isDecimal(value);
+
+/** Checks the parameters that the desk reads. The operation's schema has checked all of them before. */
+const isParams = (value: unknown): boolean =>
+  isMap(value) &&
+  (value.market === undefined || Market.names.some((name) => name === value.market)) &&
+  [value.symbol, value.side, value.orderType, value.tradingHours, value.session].every(isMaybeText) &&
+  [value.price, value.triggerValue, value.trailBy, value.quantity].every(isMaybeDecimal) &&
+  [value.orderId, value.childOrderId].every(isMaybeText) &&
+  (value.orderIds === undefined || isTexts(value.orderIds));
+
+const isWhy = (value: unknown): boolean =>
+  isMap(value) && [value.recipe, value.runKey, value.step, value.by, value.plan].every(isMaybeText) &&
+  isMaybeNumber(value.trade);
+
+const isEarlier = (value: unknown): boolean => isMap(value) && isTexts(Object.values(value));
+
+const isAbsent = (value: unknown): boolean =>
+  isMap(value) && [value.count, value.firstAt, value.lastAt].every(Number.isFinite) &&
+  isMaybeNumber(value.firstBrokerAt) && isMaybeNumber(value.lastBrokerAt);
+
+/** Checks what proved a change of state. */
+const isProof = (value: unknown): boolean =>
+  isMap(value) && isMaybeText(value.why) && isMaybeDecimal(value.reference) &&
+  (value.orders === undefined || Array.isArray(value.orders) && value.orders.every(isMap));
+
+/** Checks the trades of a rebalancing plan. */
+const isPlan = (value: unknown): boolean =>
+  isMap(value) && Array.isArray(value.trades) &&
+  value.trades.every((trade) =>
+    isMap(trade) && [trade.market, trade.symbol, trade.side].every(isText) && isDecimal(trade.quantity)
+  );
 
 interface IntentRow {
   id: string;
@@ -33,22 +84,30 @@ interface IntentRow {
 }
 
 function intentOf(row: IntentRow): Intent {
+  const read = <T>(column: string, json: string, isRight: (value: unknown) => boolean) =>
+    readJson<T>(json, isRight, { table: "intent", column, row: row.id });
+  if (!allStates.includes(row.state)) {
+    throw foreignValue({ table: "intent", column: "state", row: row.id }, "it is not a state");
+  }
+  if (!isDecimal(row.filled)) {
+    throw foreignValue({ table: "intent", column: "filled", row: row.id }, "it is not a decimal number");
+  }
   return {
     id: row.id,
     account: row.account,
     kind: row.kind,
     operation: row.operation,
-    params: JSON.parse(row.params),
+    params: read("params", row.params, isParams),
     fingerprint: row.fingerprint,
-    why: JSON.parse(row.why),
+    why: read("why", row.why, isWhy),
     state: row.state,
-    orderIds: idsIn(row.order_ids),
-    childIds: idsIn(row.child_ids),
-    known: idsIn(row.known),
-    earlier: row.earlier === null ? undefined : JSON.parse(row.earlier),
+    orderIds: idsIn(row, "order_ids"),
+    childIds: idsIn(row, "child_ids"),
+    known: idsIn(row, "known"),
+    earlier: row.earlier === null ? undefined : read("earlier", row.earlier, isEarlier),
     readSince: row.look_since ?? undefined,
     filled: row.filled,
-    absent: row.absent === null ? undefined : JSON.parse(row.absent),
+    absent: row.absent === null ? undefined : read("absent", row.absent, isAbsent),
     createdAt: row.created_at,
     sentAt: row.sent_at ?? undefined,
     sentNumber: row.sent_number ?? undefined,
@@ -311,7 +370,7 @@ export async function countedIntents(store: Store, account: string, since: numbe
   );
   return rows.map((row) => ({
     ...intentOf(row),
-    reference: row.approval === null ? undefined : JSON.parse(row.approval).reference,
+    reference: row.approval === null ? undefined : proofIn(row.id, row.approval).reference,
   }));
 }
 
@@ -350,7 +409,8 @@ export async function planFilledSince(
     except,
     since,
   );
-  return rows.find(({ filled }) => !isZero(filled))?.plan;
+  // A value that is not a number counts as filled: only the record of the intent tells what is wrong with it.
+  return rows.find(({ filled }) => !isDecimal(filled) || !isZero(filled))?.plan;
 }
 
 /** The limits that a rebalancing plan sets for its orders. */
@@ -367,7 +427,13 @@ export async function capsOfPlan(store: Store, account: string, hash: string): P
     account,
     hash,
   );
-  return row && { state: row.state, trades: JSON.parse(row.plan).trades };
+  if (row === undefined) return undefined;
+  const { trades } = readJson<Pick<PlanCaps, "trades">>(row.plan, isPlan, {
+    table: "rebalance",
+    column: "plan",
+    row: hash,
+  });
+  return { state: row.state, trades };
 }
 
 /** Returns the unresolved intents of an account or, without one, of all accounts, oldest first. */
@@ -385,10 +451,20 @@ export async function unresolvedIntents(store: Store, account?: string): Promise
 /**
  * Reads a list of ids. Most lists are empty and one reading parses hundreds of them, so simple lists have a fast path.
  */
-function idsIn(json: string): string[] {
+function idsIn<Column extends "order_ids" | "child_ids" | "known">(
+  row: Pick<IntentRow, "id" | Column>,
+  column: Column,
+): string[] {
+  const json = row[column];
   if (json === "[]") return [];
   // A list with one id that contains no escaped character.
-  return /^\["[\w-]*"\]$/.test(json) ? [json.slice(2, -2)] : JSON.parse(json);
+  return /^\["[\w-]*"\]$/.test(json)
+    ? [json.slice(2, -2)]
+    : readJson(json, isTexts, { table: "intent", column, row: row.id });
+}
+
+function proofIn(intent: string, data: string): { [name: string]: unknown; reference?: string } {
+  return readJson(data, isProof, { table: "intent_change", column: "data", row: intent });
 }
 
 /** The intent that placed an order, directly or through its conditional or algorithmic order. */
@@ -411,18 +487,22 @@ export async function ownedOrders(store: Store, account: string, since: number):
     since,
   );
   return new Map(
-    rows.flatMap(({ id: intent, order_ids, child_ids, sent_number }) => {
-      const owned = (ids: string, isChild: boolean) =>
-        idsIn(ids).map((id): [string, Owner] => [
+    rows.flatMap((row) => {
+      const owned = (ids: readonly string[], isChild: boolean) =>
+        ids.map((id): [string, Owner] => [
           id,
-          { intent, sentNumber: sent_number ?? undefined, isChild },
+          { intent: row.id, sentNumber: row.sent_number ?? undefined, isChild },
         ]);
-      return [...owned(child_ids, true), ...owned(order_ids, false)];
+      return [...owned(idsIn(row, "child_ids"), true), ...owned(idsIn(row, "order_ids"), false)];
     }),
   );
 }
 
-/** Returns an intent's changes of state, oldest first. */
+/**
+ * Returns an intent's changes of state, oldest first.
+ *
+ * @throws {StoreError} `value` if there are none: an intent is recorded together with its first change.
+ */
 export async function changesOf(store: Store, id: string): Promise<IntentChange[]> {
   const rows = await store.all<
     {
@@ -437,12 +517,15 @@ export async function changesOf(store: Store, id: string): Promise<IntentChange[
     "select seq, at, from_state, to_state, evidence, data from intent_change where intent = ? order by seq",
     id,
   );
+  if (rows.length === 0) {
+    throw foreignValue({ table: "intent_change", column: "intent", row: id }, "there is no such row");
+  }
   return rows.map(({ from_state: from, to_state: to, evidence: by, data, ...row }) => ({
     ...row,
     from: from ?? undefined,
     to,
     by,
-    data: JSON.parse(data),
+    data: proofIn(id, data),
   }));
 }
 

@@ -18,7 +18,8 @@ import type { Plan } from "./plan.ts";
 import type { RebalanceFile } from "./plan_file.ts";
 import { canonical } from "./plan.ts";
 import type { Progress } from "./progress.ts";
-import { approvePlan, type PlanRecord, type RecipeFile, shortHash } from "./queries.ts";
+import { approvePlan, type PlanRecord, shortHash } from "./queries.ts";
+import type { RecipeFile } from "./stored_plan.ts";
 import { checkedRows } from "./rows.ts";
 
 /** How long an approval is valid by default, milliseconds. */

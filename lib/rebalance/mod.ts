@@ -59,15 +59,7 @@ export {
   renewPlan,
   shortHash,
 } from "./queries.ts";
-export type {
-  ArrivalPrice,
-  PlanApproval,
-  PlanRecord,
-  PlanSource,
-  PlanState,
-  RecipeFile,
-  TradeNote,
-} from "./queries.ts";
+export type { PlanApproval, PlanRecord, PlanState } from "./queries.ts";
 export { endLeftPlan, rebalance } from "./execute.ts";
 export { passingRules, STOPPED_BY } from "./execution.ts";
 export { GuardRefusal } from "../desk/guards/check.ts";
@@ -78,3 +70,4 @@ export { reportOf } from "./results.ts";
 export type { ReportOptions } from "./results.ts";
 export type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 export type { Band, Group, PriceKind, RebalanceFile } from "./plan_file.ts";
+export type { ArrivalPrice, PlanSource, RecipeFile, TradeNote } from "./stored_plan.ts";

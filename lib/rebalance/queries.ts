@@ -7,13 +7,23 @@
  *
  * @module
  */
-import type { Decimal } from "../decimal.ts";
+import type { ZodType } from "zod";
 import { planFilledSince } from "../desk/queries.ts";
 import { BrokerError } from "../errors.ts";
-import type { Store } from "../store/store.ts";
+import { readJson, type Store } from "../store/store.ts";
 import type { Plan } from "./plan.ts";
-import type { RebalanceFile } from "./plan_file.ts";
 import type { RebalanceReport } from "./report.ts";
+import {
+  type ArrivalPrice,
+  arrivalShape,
+  notesShape,
+  planShape,
+  type PlanSource,
+  reportShape,
+  sourceShape,
+  termsShape,
+  type TradeNote,
+} from "./stored_plan.ts";
 import type { ExecutionTerms } from "./terms.ts";
 
 /** State of a plan in the store. */
@@ -35,33 +45,6 @@ export interface PlanApproval {
   at: number;
   /** Its execution must begin before this instant, Unix milliseconds. */
   until: number;
-}
-
-/** Price of the market when the execution of a plan began. */
-export interface ArrivalPrice {
-  price: Decimal;
-  at: number;
-}
-
-/** Why a trade of a plan waits, is smaller, or has ended. */
-export interface TradeNote {
-  at: number;
-  text: string;
-}
-
-/** What a plan was made from. */
-export interface PlanSource {
-  settings: RebalanceFile;
-  /** The file with the settings, an absolute path; absent if they are part of a recipe. */
-  file?: string;
-  /** The recipe that waits for an approval of the plan, as it was loaded. */
-  recipe?: RecipeFile;
-}
-
-/** The file of a recipe, an absolute path, and the SHA-256 of its text. */
-export interface RecipeFile {
-  file: string;
-  sha256: string;
 }
 
 /** A plan in the store. */
@@ -119,12 +102,18 @@ interface PlanRow {
 
 function recordOf(row: PlanRow): PlanRecord {
   const { approved_by: by, approved_at: at, approved_until: until } = row;
+  const read = <T>(column: string, text: string, shape: ZodType<T>) =>
+    readJson<T>(text, (value) => shape.safeParse(value).success, {
+      table: "rebalance",
+      column,
+      row: row.hash,
+    });
   return {
     account: row.account,
     hash: row.hash,
-    plan: JSON.parse(row.plan),
-    terms: JSON.parse(row.terms),
-    source: row.source === null ? undefined : JSON.parse(row.source),
+    plan: read("plan", row.plan, planShape),
+    terms: read("terms", row.terms, termsShape),
+    source: row.source === null ? undefined : read("source", row.source, sourceShape),
     state: row.state,
     runKey: row.run_key ?? undefined,
     plannedAt: row.planned_at,
@@ -133,11 +122,11 @@ function recordOf(row: PlanRow): PlanRecord {
     heldUntil: row.held_until ?? undefined,
     startedAt: row.started_at ?? undefined,
     deadlineAt: row.deadline_at ?? undefined,
-    arrival: JSON.parse(row.arrival),
-    notes: JSON.parse(row.notes),
+    arrival: read("arrival", row.arrival, arrivalShape),
+    notes: read("notes", row.notes, notesShape),
     reason: row.reason ?? undefined,
     endedAt: row.ended_at ?? undefined,
-    report: row.report === null ? undefined : JSON.parse(row.report),
+    report: row.report === null ? undefined : read("report", row.report, reportShape),
   };
 }
 

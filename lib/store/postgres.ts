@@ -11,8 +11,8 @@ import { readRegularTextSync } from "../regular_files.ts";
 import { type Machine, systemMachine } from "../time.ts";
 import { migrate } from "./migrations.ts";
 import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
-import { checkMessages, type MessageSource } from "./server_messages.ts";
-import { type SqlValue, Store, type Wanted } from "./store.ts";
+import { checkMessages, isBuiltIn, type MessageSource } from "./server_messages.ts";
+import { isRead, type SqlValue, Store, type Wanted } from "./store.ts";
 import { isTemporary, StoreError } from "./store_error.ts";
 
 /** Options of a database store. */
@@ -420,7 +420,7 @@ export class PostgresStore extends Store {
     });
     this.#noteClock(answers);
     const found = answers.at(-2)?.rows[0];
-    if (Number(found?.version) < LEAST_VERSION) throw refuse("PostgreSQL 15 or later is needed");
+    if (!(Number(found?.version) >= LEAST_VERSION)) throw refuse("PostgreSQL 15 or later is needed");
     if (found?.standby === 1) throw refuse("the server is a standby, which accepts no writes");
     this.#risk = found?.fsync === "on" ? undefined : "the server runs with fsync = off";
     return client;
@@ -477,7 +477,7 @@ export class PostgresStore extends Store {
     const seenAt = this.#machine.monotonic();
     const at = answers.at(-1)?.rows[0]?.at;
     // The last statement of each of these queries selects the time.
-    if (typeof at !== "number") {
+    if (typeof at !== "number" || Number.isNaN(at)) {
       throw this.#lost("the server has answered without the rows that were asked for");
     }
     this.#ahead = [
@@ -496,6 +496,7 @@ export class PostgresStore extends Store {
   /** Converts errors of the driver and the server into {@linkcode StoreError}; returns other errors unchanged. */
   #error(error: unknown): unknown {
     if (error instanceof StoreError || !(error instanceof Error)) return error;
+    if (isBuiltIn(error)) return this.#lost("the server sent a row that hsgate cannot read", error);
     const code = "code" in error && typeof error.code === "string" ? error.code : "";
     const said = shortened(error);
     const failure = (why: string, kind: StoreError["code"] & string) =>
@@ -597,22 +598,19 @@ function onlyScram(
 /** Selects the database's time. Sent with each `begin` and with the setup of a connection. */
 const CLOCK = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at";
 
-/** Returns whether a statement changes nothing. */
-const isRead = (sql: string): boolean => /^\s*select\b/i.test(sql);
-
 function pick(answers: readonly Answer[], wanted: Wanted): unknown {
   const answer = answers.at(-1);
   if (wanted === "changes") return answer?.rowCount ?? 0;
   return wanted === "row" ? answer?.rows[0] : answer?.rows ?? [];
 }
 
-/** Parses a whole number. @throws {StoreError} `value` if JavaScript cannot represent the number exactly. */
+/**
+ * Parses a whole number; returns `NaN` if JavaScript cannot represent the number exactly. {@linkcode Store.all} rejects
+ * `NaN`, and then the error names the row.
+ */
 function wholeNumber(text: string): number {
   const value = Number(text);
-  if (Number.isSafeInteger(value)) return value;
-  throw new StoreError(`Cannot read a number of the store: ${text} is larger than this program supports`, {
-    code: "value",
-  });
+  return Number.isSafeInteger(value) ? value : NaN;
 }
 
 /** Converters by type number of PostgreSQL; all other values are strings. */

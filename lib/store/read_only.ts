@@ -7,6 +7,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { checkBeside } from "./distrust.ts";
 import { migrations } from "./migrations.ts";
+import { MOST_TIME } from "./store.ts";
 
 /** Endings of the files that SQLite and this program keep next to a store. */
 export const STORE_SIDE_FILES = ["-wal", "-shm", "-journal", ".mark"] as const;
@@ -47,9 +48,6 @@ export function damageIn(path: string): string | undefined {
     file.close();
   }
 }
-
-/** Largest time in milliseconds that JavaScript can represent. Every number in a store is smaller. */
-const MOST_NUMBER = 8_640_000_000_000_000;
 
 /** Columns that contain JSON, by table, with the kind of value in each. */
 const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "array" | "any">>>> = {
@@ -93,7 +91,7 @@ export function foreignValueIn(path: string): string | undefined {
       // The names in the text are safe: the caller has compared the tables with those of this program.
       for (const { name: column, type } of file.prepare(`pragma table_info("${table}")`).all()) {
         const isWrong = type === "INTEGER"
-          ? `"${column}" not between ${-MOST_NUMBER} and ${MOST_NUMBER}`
+          ? `"${column}" not between ${-MOST_TIME} and ${MOST_TIME}`
           : wrongJson(String(column), jsonColumns[table]?.[String(column)]);
         if (isWrong === undefined) continue;
         const found = file.prepare(
@@ -140,7 +138,9 @@ export function tablesIn(file: DatabaseSync): "none" | "own" | "newer" | "foreig
 }
 
 function versionIn(file: DatabaseSync): number {
-  return Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
+  // The limits are for a number that is too large for JavaScript, which could not be read.
+  const sql = "select max(min(max(version), 1000000), -1) as version from migration";
+  return Number(file.prepare(sql).get()?.version ?? 0);
 }
 
 function idIn(file: DatabaseSync): string | undefined {

@@ -56,11 +56,15 @@ export function checkMessages(connection: MessageSource): void {
       try {
         read(bytes);
       } catch (error) {
-        fail(`a message that hsgate cannot read (${messageOf(error)})`, error);
+        fail(`a message that hsgate cannot read${isBuiltIn(error) ? "" : ` (${messageOf(error)})`}`, error);
       }
     };
   };
 }
+
+/** Returns whether JavaScript itself threw an error. Its text describes the code of the package and not the message. */
+export const isBuiltIn = (error: unknown): boolean =>
+  error instanceof TypeError || error instanceof RangeError;
 
 /** Returns a function that checks the bytes of a server in order, and returns why a message is rejected. */
 function createCheck(): (bytes: Uint8Array) => string | undefined {

@@ -19,7 +19,7 @@ import {
 } from "./mark.ts";
 import { migrate } from "./migrations.ts";
 import { FOREIGN_TABLES, tablesIn } from "./read_only.ts";
-import { type SqlValue, Store, type Wanted } from "./store.ts";
+import { checkNumbers, isRead, type SqlValue, Store, type Wanted } from "./store.ts";
 import { StoreError } from "./store_error.ts";
 
 /** How long SQLite itself waits for another process's transaction. This process is blocked during that time. */
@@ -220,8 +220,14 @@ export class SqliteStore extends Store {
   protected execute(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown {
     const statement = this.#statement(sql);
     const bound = values.map((value): SQLInputValue => value ?? null);
-    if (wanted === "row") return statement.get(...bound);
-    return wanted === "rows" ? statement.all(...bound) : Number(statement.run(...bound).changes);
+    if (wanted === "changes") return Number(statement.run(...bound).changes);
+    try {
+      return wanted === "row" ? statement.get(...bound) : statement.all(...bound);
+    } catch (error) {
+      // A number is too large for JavaScript. Only a second reading with `bigint` shows which one.
+      if (error instanceof RangeError && isRead(sql)) checkNumbers(sql, this.#withBigInts(sql, bound));
+      throw error;
+    }
   }
 
   protected executeAlone(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown {
@@ -252,6 +258,19 @@ export class SqliteStore extends Store {
       table,
     );
     return found !== undefined;
+  }
+
+  #withBigInts(sql: string, bound: readonly SQLInputValue[]): Record<string, unknown>[] {
+    const statement = this.#db.prepare(sql);
+    statement.setReadBigInts(true);
+    return statement.all(...bound).map((row) =>
+      Object.fromEntries(
+        Object.entries(row).map(([column, value]) => [
+          column,
+          typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value,
+        ]),
+      )
+    );
   }
 
   #statement(sql: string): StatementSync {

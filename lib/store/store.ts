@@ -27,6 +27,9 @@ export function rowsValue(rows: readonly (readonly SqlValue[])[]): string {
 /** What a statement returns: the first row, every row, or the number of changed rows. */
 export type Wanted = "row" | "rows" | "changes";
 
+/** Returns whether a statement changes nothing. */
+export const isRead = (sql: string): boolean => /^\s*select\b/i.test(sql);
+
 interface Transaction {
   hasEnded: boolean;
   /** The error of the first statement that failed. The transaction is then rolled back. */
@@ -72,15 +75,27 @@ export abstract class Store implements AsyncDisposable {
    */
   abstract mark(): Promise<void>;
 
-  /** Returns the first row; the type says what the statement selects. */
+  /**
+   * Returns the first row; the type says what the statement selects.
+   *
+   * @throws {StoreError} `value` if a number of the row is too large.
+   */
   async get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | undefined> {
     // In both databases, the values of a column have its declared type.
-    return await this.#statement(sql, values, "row") as Row | undefined;
+    const row = await this.#statement(sql, values, "row") as Row & Record<string, unknown> | undefined;
+    if (row !== undefined) checkNumbers(sql, [row]);
+    return row;
   }
 
-  /** Returns every row; the type says what the statement selects. */
+  /**
+   * Returns every row; the type says what the statement selects.
+   *
+   * @throws {StoreError} `value` if a number of a row is too large.
+   */
   async all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
-    return await this.#statement(sql, values, "rows") as Row[]; // see `get`
+    const rows = await this.#statement(sql, values, "rows") as (Row & Record<string, unknown>)[]; // see `get`
+    checkNumbers(sql, rows);
+    return rows;
   }
 
   /** Executes a statement and returns how many rows it changed. */
@@ -193,6 +208,116 @@ export abstract class Store implements AsyncDisposable {
     const last: Promise<void> = result.then(ended, ended);
     this.#last = last;
     return result;
+  }
+}
+
+/** Largest time in milliseconds that JavaScript can represent. */
+export const MOST_TIME = 8_640_000_000_000_000;
+/** Names of columns with a time. */
+const times = /(^|_)(at|until)$|^(watermark|next_try|look_since)$/;
+
+/** Where a value is stored. */
+interface StoredPlace {
+  table?: string;
+  column: string;
+  /** The key of the row. */
+  row?: string | number;
+}
+
+/** Maximum number of characters of a row's key that an error contains. */
+const MOST_KEY = 100;
+
+/**
+ * Returns the error for a value that this program never writes. Somebody else may have made the file or the database,
+ * with the right tables. Without this error, a command that reads the value would report an internal error.
+ */
+export function foreignValue({ table, column, row }: StoredPlace, why: string): StoreError {
+  const key = String(row);
+  const shown = key.length > MOST_KEY ? `${key.slice(0, MOST_KEY)}…` : key;
+  return new StoreError(
+    `Cannot read the store: the value of "${column}"${row === undefined ? "" : ` in the row "${shown}"`}${
+      table === undefined ? "" : ` of the table "${table}"`
+    } is not one that hsgate writes: ${why}`,
+    { code: "value" },
+  );
+}
+
+/** Maximum number of lists and maps inside each other in a JSON value of a store. */
+const MOST_LEVELS = 200;
+
+/**
+ * Returns the value of a JSON column.
+ *
+ * @param isRight Returns whether this program may have written the value. It is called with values of any shape.
+ * @throws {StoreError} `value` if the text is not JSON, is nested too deep, or is not right.
+ */
+export function readJson<T>(text: string, isRight: (value: unknown) => boolean, place: StoredPlace): T {
+  if (isDeep(text)) {
+    throw foreignValue(place, `it has more than ${MOST_LEVELS} lists and maps inside each other`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw foreignValue(place, "it is not JSON");
+  }
+  if (!isRight(value)) throw foreignValue(place, "it has another shape");
+  return value as T; // `isRight` has checked it
+}
+
+/** Returns whether a JSON text has too many lists and maps inside each other. */
+function isDeep(text: string): boolean {
+  if (text.length <= MOST_LEVELS) return false;
+  let levels = 0;
+  let isText = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') isText = !isText;
+    else if (isText) at += Number(char === "\\");
+    else if (char === "[" || char === "{") {
+      if (++levels > MOST_LEVELS) return true;
+    } else if (char === "]" || char === "}") levels--;
+  }
+  return false;
+}
+
+/** Returns whether a value is a map. */
+export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+/** Returns whether a value is text. */
+export const isText = (value: unknown): value is string => typeof value === "string";
+/** Returns whether a value is absent or text. */
+export const isMaybeText = (value: unknown): boolean => value === undefined || isText(value);
+/** Returns whether a value is a list of texts. */
+export const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every(isText);
+
+/** Columns that identify a row, in the order of preference. */
+const keys = ["run_key", "id", "intent", "hash", "dedupe_key", "name", "recipe", "account", "seq"];
+
+/** Returns the largest number of a column. Most numbers are smaller than a time, so the name is seldom compared. */
+const mostOf = (column: string, value: number) =>
+  Math.abs(value) <= MOST_TIME || times.test(column) ? MOST_TIME : Number.MAX_SAFE_INTEGER;
+
+/**
+ * Checks the numbers of rows that a statement has returned.
+ *
+ * @throws {StoreError} `value` if a number is too large for a time, or not a number at all.
+ */
+export function checkNumbers(sql: string, rows: readonly Readonly<Record<string, unknown>>[]): void {
+  for (const row of rows) {
+    for (const column in row) {
+      const value = row[column];
+      if (typeof value === "string" || value === null) continue;
+      if (typeof value === "number" && Math.abs(value) <= mostOf(column, value)) continue;
+      const table = /\b(?:from|into|update)\s+"?(\w+)/i.exec(sql)?.[1];
+      const key = keys.find((name) => typeof row[name] === "string" || typeof row[name] === "number");
+      throw foreignValue({
+        ...table !== undefined && { table },
+        column,
+        ...key !== undefined && key !== column && { row: String(row[key]) },
+      }, "the number is too large");
+    }
   }
 }
 

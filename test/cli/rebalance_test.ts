@@ -123,7 +123,9 @@ Deno.test("a proposed plan is executed only after its approval, and only while i
     // The plan of a recipe, whose run would compare the recipe, is executed only where the recipe is.
     {
       await using db = await openSqlite(`${place.path}/h.db`);
-      const source = { settings: {}, recipe: { file: `${place.path}/no.yaml`, sha256: "" } };
+      const row = (await db.get<{ source: string }>("select source from rebalance"))!; // the proposed plan
+      const { settings } = JSON.parse(row.source);
+      const source = { settings, recipe: { file: `${place.path}/no.yaml`, sha256: "" } };
       await db.run("update rebalance set source = ?", JSON.stringify(source));
     }
     const gone = await hsgate(["rebalance", "run", hash]);

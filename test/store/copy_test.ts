@@ -31,8 +31,9 @@ async function fill(store: Store, runs: number): Promise<void> {
       await store.run(
         "insert into log (run_key, at, level, text) values (?, ?, 'info', 'line')",
         run.runKey,
-        Number.MAX_SAFE_INTEGER,
+        8_640_000_000_000_000,
       );
+      await store.run("update run set fence = ? where run_key = ?", Number.MAX_SAFE_INTEGER, run.runKey);
     }
   });
 }

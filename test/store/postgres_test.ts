@@ -413,6 +413,69 @@ Deno.test("PostgresStore ends an answer that never ends, and one without the row
   }
 });
 
+Deno.test("PostgresStore refuses rows that do not fit their description, and numbers that are none, in an error of its own", async () => {
+  const pair = (number: number) => String.fromCharCode(number >> 8, number & 255);
+  const columns = (...all: [name: string, type: number][]) =>
+    serverMessage(
+      "T",
+      pair(all.length),
+      ...all.flatMap(([name, type]) => [`${name}\0`, 0, pair(0), type, pair(8), 0, pair(0)]),
+    );
+  const values = (...all: string[]) =>
+    serverMessage("D", pair(all.length), ...all.flatMap((each) => [each.length, each]));
+  const done = serverMessage("C", "SELECT 1\0");
+  const settings = [
+    columns(["version", 23], ["fsync", 25], ["standby", 16]),
+    values("150000", "on", "f"),
+    done,
+  ];
+  const clock = [columns(["at", 20]), values("1"), done];
+  const start = [...settings, ...clock];
+  const long = "9".repeat(5_000);
+  const cases: [what: string, first: Uint8Array[], why: string][] = [
+    [
+      "more values than columns",
+      [...settings, columns(["at", 20]), values("1", "2"), done],
+      "a row that hsgate cannot read",
+    ],
+    ["values without columns", [values("1"), done], "a row that hsgate cannot read"],
+    [
+      "a clock of thousands of digits",
+      [...settings, columns(["at", 20]), values(long), done],
+      "without the rows",
+    ],
+    [
+      "a clock that is no number",
+      [...settings, columns(["at", 701]), values("NaN"), done],
+      "without the rows",
+    ],
+    [
+      "a version that is no number",
+      [columns(["version", 23]), values("new"), done, ...clock],
+      "15 or later is needed",
+    ],
+    ["a large number", start, 'the value of "there" of the table "pg_namespace"'],
+  ];
+  for (const [what, first, why] of cases) {
+    await using server = await fakeServer((socket) => {
+      let seen = 0;
+      socket.on("data", () => {
+        if (++seen === 1) return socket.write(Uint8Array.from([...LOGGED_IN, ...READY]));
+        const answer = seen === 2
+          ? first
+          : [serverMessage("1"), serverMessage("2"), columns(["there", 20]), values(long), done];
+        socket.write(Uint8Array.from([...answer.flatMap((each) => [...each]), ...READY]));
+      });
+    });
+    const error = await assertRejects(
+      () => openPostgres(`postgres://me@127.0.0.1:${server.port}/d`),
+      StoreError,
+    );
+    assertStringIncludes(error.message, why, what);
+    assert(error.message.length < 300 && !/undefined|is not a function/.test(error.message), error.message);
+  }
+});
+
 Deno.test("the size limit of PostgreSQL's answers applies to each answer separately", () => {
   const errors: string[] = [];
   let receive = (_bytes: Uint8Array) => {};

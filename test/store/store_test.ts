@@ -17,9 +17,18 @@ async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
 
 testBoth("Store returns the values that were stored, and numbers as numbers", async (place) => {
   await using store = await place.open();
-  assertEquals(await add(store, "it's ?", Number.MAX_SAFE_INTEGER), 1);
-  const row = await store.get<object>("select name, holder, until from lease where name = ?", "it's ?");
-  assertEquals({ ...row }, { name: "it's ?", holder: "", until: Number.MAX_SAFE_INTEGER });
+  assertEquals(await add(store, "it's ?", 8_640_000_000_000_000), 1);
+  await store.run("update lease set fence = ?", Number.MAX_SAFE_INTEGER);
+  const row = await store.get<object>(
+    "select name, holder, fence, until from lease where name = ?",
+    "it's ?",
+  );
+  assertEquals({ ...row }, {
+    name: "it's ?",
+    holder: "",
+    fence: Number.MAX_SAFE_INTEGER,
+    until: 8_640_000_000_000_000,
+  });
   await add(store, "b", 5);
   assertEquals(
     {

@@ -3,10 +3,10 @@
  *
  * @module
  */
+import type { BlockReason } from "../queries/events.ts";
 import {
   beginRun,
   type Block,
-  type BlockReason,
   type ClaimableRun,
   closeRun,
   duePage,

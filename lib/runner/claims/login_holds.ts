@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { lastEventData } from "../queries/events.ts";
+import { type EventData, lastEventData } from "../queries/events.ts";
 import { endHold, endLoginHolds, findHold, setFirstHold, setHold } from "../queries/claims.ts";
 import { BusyError, LoginRefusedError } from "../../errors.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
@@ -58,16 +58,7 @@ const KIND = "login_refused";
 type PasswordMark = (salt: string) => string | undefined;
 
 /** A refused login, as its event stores it. */
-interface Noted {
-  account: string;
-  reason: "password" | "temporary";
-  /** Refusals in a row. */
-  count: number;
-  /** Whether this was the platform login, which every call needs. Otherwise it was the trade login. */
-  isPlatform: boolean;
-  salt?: string;
-  mark?: string;
-}
+type Noted = EventData<typeof KIND>;
 
 /** Returns the refused login among an error and its causes. A login that fails because the broker is busy counts too. */
 export function loginRefusalIn(error: unknown): LoginRefusedError | BusyError | undefined {
@@ -129,10 +120,7 @@ interface Hold {
 async function holdOf(store: Store, account: string): Promise<Hold | undefined> {
   const row = await findHold(store, REFUSED + account);
   if (row === undefined) return undefined;
-  const data = await lastEventData(store, row.holder, KIND);
-  // `holdRefusedLogin` wrote these data.
-  const noted = data === undefined ? undefined : JSON.parse(data) as Noted;
-  return { by: row.holder, until: row.until, noted };
+  return { by: row.holder, until: row.until, noted: await lastEventData(store, row.holder, KIND) };
 }
 
 /**

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
+import { type EventData, eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
 import { isStarterOnly, isUnresolved, type RunRow } from "../queries/runs.ts";
 import { type Block } from "../queries/claims.ts";
@@ -41,15 +41,7 @@ export function describeBlock({ because, by }: Block): string {
 
 /** Returns the last block of a run; `undefined` if it was never blocked. */
 export async function lastBlock(store: Store, runKey: string): Promise<Block | undefined> {
-  const data = await lastEventData(store, runKey, "held");
-  return data === undefined ? undefined : JSON.parse(data) as Block; // written by `noteBlocked`
-}
-
-interface WriteSent {
-  step: string;
-  operation: string;
-  /** Operations that list what the write created or changed. */
-  lists: string[];
+  return await lastEventData(store, runKey, "held");
 }
 
 /** Returns lines that say what to check and what to do; an empty list if the run has no unresolved write. */
@@ -61,11 +53,9 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
     ? "the writes before the run was interrupted"
     : `step ${named.join(" and ")}`;
   const since = steps[0]?.started_at ?? row.started_at ?? row.slot_at;
-  const isOpenStep = ({ step }: WriteSent) =>
+  const isOpenStep = ({ step }: EventData<typeof WRITE_SENT>) =>
     steps.length === 0 || steps.some(({ step_id }) => step_id === step);
-  const sent = (await eventDataOf(store, row.run_key, WRITE_SENT))
-    .map((data): WriteSent => JSON.parse(data)) // written by the run itself
-    .filter(isOpenStep);
+  const sent = (await eventDataOf(store, row.run_key, WRITE_SENT)).filter(isOpenStep);
   const operations = [...new Set(sent.map(({ operation }) => operation))];
   const lists = [...new Set(sent.flatMap((each) => each.lists))];
   return [

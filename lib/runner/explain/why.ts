@@ -4,14 +4,15 @@
  * @module
  */
 import { type Calendars, dateAt } from "../../calendars/mod.ts";
-import type { CompiledSchedule } from "../../recipes/compiled.ts";
-import type { Store } from "../../store/store.ts";
+import { readJson, type Store } from "../../store/store.ts";
 import { calendarOf, zoneOf } from "../../recipes/engine/step_context.ts";
 import { type RunRow } from "../queries/runs.ts";
 import { lastClass, runsOfDay } from "../queries/run_lookups.ts";
 import { describeSlowness, slownessOf } from "../run/report.ts";
 import { clockJumps, eventDataOf } from "../queries/events.ts";
 import { specsOf } from "../queries/schedules.ts";
+import type { CompiledSchedule } from "../../recipes/compiled.ts";
+import { specShape } from "./stored_spec.ts";
 import { whyNothing, type WhySubject } from "./why_gaps.ts";
 import { describeRun, latenessOf, showLength, showTime } from "./why_run.ts";
 
@@ -54,11 +55,16 @@ export async function subjectOf(store: Store, name: string): Promise<WhySubject 
   const specs = await specsOf(store, name);
   const kind = await lastClass(store, name);
   const known = specs.length > 0 || kind !== undefined;
-  // `spec` contains a compiled schedule as JSON.
   return known
     ? {
       name,
-      schedules: specs.map((spec) => JSON.parse(spec) as CompiledSchedule),
+      schedules: specs.map(({ schedule_id: id, spec }) =>
+        readJson<CompiledSchedule>(spec, (value) => specShape.safeParse(value).success, {
+          table: "schedule",
+          column: "spec",
+          row: `${name} ${id}`,
+        })
+      ),
       isMissing: true,
       ...kind !== undefined && { class: kind },
     }
@@ -142,9 +148,7 @@ async function whatElse(
     (most, { finished_at }) => Math.max(most, finished_at ?? 0),
     day.add({ days: 1 }).toZonedDateTime(zone).epochMilliseconds,
   );
-  const jumps = (await clockJumps(store, from, until)).map(({ at, data }) => {
-    // Written by the scheduler.
-    const { byMs } = JSON.parse(data) as { byMs: number };
+  const jumps = (await clockJumps(store, from, until)).map(({ at, byMs }) => {
     return `the clock jumped ${byMs < 0 ? "back" : "forward"} by ${showLength(byMs)} before ${
       showTime(at, zone)
     }${byMs < 0 ? "" : ", as it does when a machine sleeps"}`;
@@ -161,8 +165,7 @@ async function whatElse(
 
 /** Returns the slots that got no run because an edited schedule gave them a key that a run already had. */
 async function describeKeyCollisions(store: Store, runKey: string, zone: string): Promise<string[]> {
-  return (await eventDataOf(store, runKey, "key_taken")).map((data) => {
-    const { slot, by } = JSON.parse(data) as { slot: string; by: string }; // written by `recordKeyCollision`
+  return (await eventDataOf(store, runKey, "key_taken")).map(({ slot, by }) => {
     return `nothing ran at ${showTime(Date.parse(slot), zone)}: the schedule was edited after the slot at ${
       showTime(Date.parse(by), zone)
     } had its run, and a schedule runs only once in a session`;

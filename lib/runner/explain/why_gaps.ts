@@ -172,10 +172,9 @@ class GapReasons {
     this.#prunedUntil = await prunedUntil(store, name);
     this.#row = await findSchedule(store, name, schedule.id);
     this.#missingAt = await lastMissingAt(store, name);
-    this.#began = (await scheduleBeginnings(store)).filter(({ data }) => {
-      const about = JSON.parse(data) as { recipe: string; schedule: string }; // written where slots are listed
-      return about.recipe === name && about.schedule === schedule.id;
-    });
+    this.#began = (await scheduleBeginnings(store)).filter(({ data }) =>
+      data.recipe === name && data.schedule === schedule.id
+    );
   }
 
   /** Returns why one slot has no row; `isOpen` is true if a scheduler may still write the row. */

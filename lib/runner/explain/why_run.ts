@@ -5,7 +5,7 @@
  */
 import { lastListedAt } from "../queries/schedules.ts";
 import { failedStep } from "../queries/steps.ts";
-import { eventsOf, pauseBefore, TRADING } from "../queries/events.ts";
+import { eventsOf, pauseBefore, type StoredEvent, TRADING } from "../queries/events.ts";
 import type { Store } from "../../store/store.ts";
 import { isStarterOnly, type RunKind, type RunRow } from "../queries/runs.ts";
 import { blockReasonOf } from "../queries/claims.ts";
@@ -94,24 +94,13 @@ export function latenessOf({ kind, due_at, started_at }: RunRow): number {
   return counts && started_at - due_at >= LATE_MS ? started_at - due_at : 0;
 }
 
-interface Noted<T> {
-  at: number;
-  kind: string;
-  data: T;
-}
-
-/** Returns the events of a run, oldest first. */
-async function notesOf(store: Store, runKey: string): Promise<Noted<Readonly<Record<string, unknown>>>[]> {
-  return (await eventsOf(store, runKey)).map(({ at, kind, data }) => ({ at, kind, data: JSON.parse(data) }));
-}
-
 /** Returns the state of a run in words. */
 export async function describeRun(
   store: Store,
   row: RunRow,
   { zone, now }: { zone: string; now: number },
 ): Promise<string> {
-  const notes = await notesOf(store, row.run_key);
+  const notes = await eventsOf(store, row.run_key);
   const before = beforehand(notes);
   const isOver = notes.some(({ kind }) => kind === "started_over");
   const unsent = (await noticesOf(store, row.run_key)).filter(({ state, tries }) =>
@@ -137,7 +126,7 @@ function describeUnsent({ notice, channel, state, tries, error }: NoticeRow): st
 interface About {
   zone: string;
   now: number;
-  notes: readonly Noted<Readonly<Record<string, unknown>>>[];
+  notes: readonly StoredEvent[];
 }
 
 async function outcomeOf(store: Store, row: RunRow, about: About): Promise<string> {
@@ -237,8 +226,7 @@ async function whySkipped(store: Store, row: RunRow, { notes, zone }: About): Pr
   if (row.reason === "paused") {
     const paused = await pauseBefore(store, row.recipe, row.finished_at);
     if (paused === undefined) return "";
-    const { why } = JSON.parse(paused.data) as { why: string }; // written by `pauseRecipe`
-    return paused.at > row.due_at ? ` (${why}) before the run began` : ` (${why})`;
+    return paused.at > row.due_at ? ` (${paused.why}) before the run began` : ` (${paused.why})`;
   }
   if (row.reason === "duplicate_slot") {
     const other = await sameSlotRun(store, row);

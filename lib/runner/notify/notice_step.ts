@@ -11,7 +11,7 @@ import { bodyOf, type Channel, channelsOf, type Notice } from "./notify.ts";
 import type { RunDeps } from "../deps.ts";
 import { RunLog } from "../run/report.ts";
 import type { LogLevel } from "../queries/events.ts";
-import { findRun, type RunRow, slotOf } from "../queries/runs.ts";
+import { findRun, paramsOf, type RunRow, slotOf } from "../queries/runs.ts";
 
 /** Returns the channel of a notice; `undefined` if this process does not know its recipe or its run. */
 export async function noticeChannel(
@@ -40,7 +40,7 @@ export async function noticeChannel(
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,
-        params: JSON.parse(row.params),
+        params: paramsOf(row),
       }),
       outputs: await outputsOf(deps.store, row.run_key, row.round),
       outcome,

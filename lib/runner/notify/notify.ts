@@ -15,7 +15,7 @@ import {
 import { messageOf } from "../../errors.ts";
 import type { CompiledNotice, CompiledRecipe, NoticeChannel } from "../../recipes/compiled.ts";
 import type { Machine } from "../../time.ts";
-import type { Store } from "../../store/store.ts";
+import { isMap, isText, readJson, type Store } from "../../store/store.ts";
 import type { RunRow, RunState } from "../queries/runs.ts";
 
 /** A notice by one channel. */
@@ -321,10 +321,17 @@ function groupOf({ body, channel }: StoredNotice): string {
   return `${run?.recipe}/${notice}/${place}/${channel}`;
 }
 
+const isBody = (value: unknown): boolean =>
+  isMap(value) && isMap(value.run) && isText(value.run.runKey) && isText(value.run.recipe) &&
+  Number.isInteger(value.notice) && Number.isInteger(value.place) &&
+  (value.fallbacks === undefined ||
+    Array.isArray(value.fallbacks) &&
+      value.fallbacks.every((each) => isMap(each) && Number.isInteger(each.place) && isText(each.channel)));
+
 /** Parses the body that `queueNotices` wrote; returns an empty object for the body of any other notice. */
 export function bodyOf(body: string): Partial<NoticeBody> {
   try {
-    return JSON.parse(body);
+    return readJson(body, isBody, { table: "outbox", column: "body" });
   } catch {
     return {};
   }

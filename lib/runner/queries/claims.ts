@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hasEvent } from "./events.ts";
+import { type BlockReason, hasEvent } from "./events.ts";
 import type { Store } from "../../store/store.ts";
 import { type RunRow, type RunState, starterOnlyKinds } from "./runs.ts";
 
@@ -290,9 +290,6 @@ export async function writingOn(store: Store, account: string): Promise<string |
     account,
   ))?.run_key;
 }
-
-/** Why a due run is blocked. */
-export type BlockReason = "recovery" | "account" | "unsafe" | "displaced" | "password" | "login";
 
 /** What blocks a run. */
 export interface Block {

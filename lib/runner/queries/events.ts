@@ -3,20 +3,101 @@
  *
  * @module
  */
-import { rowsValue, type Store } from "../../store/store.ts";
-
-/** The row of an event; its data is JSON. */
-interface EventRow {
-  at: number;
-  kind: string;
-  data: string;
-}
+import { isMap, isMaybeText, isText, isTexts, readJson, rowsValue, type Store } from "../../store/store.ts";
 
 /** Kind of the event that is written right before a step sends a write. */
 export const WRITE_SENT = "write_sent";
 
 /** Kind of the event that says whether a round of a run is live or a plan. */
 export const TRADING = "trading";
+
+/** Data of the kinds of events that this program reads. */
+interface EventDataByKind {
+  [WRITE_SENT]: {
+    step: string;
+    operation: string;
+    /** Operations that list what the write created or changed. */
+    lists: readonly string[];
+  };
+  [TRADING]: {
+    round: number;
+    /** Why the round is a plan; absent if it is live. */
+    plan?: string;
+  };
+  held: { because: BlockReason; by?: string };
+  login_refused: {
+    account: string;
+    reason: "password" | "temporary";
+    /** Refusals in a row. */
+    count: number;
+    /** Whether this was the platform login, which every call needs. Otherwise it was the trade login. */
+    isPlatform: boolean;
+    salt?: string;
+    mark?: string;
+  };
+  paused: { recipe: string; why: string };
+  clock_jump: { byMs: number };
+  key_taken: { slot: string; by: string };
+  schedule_new: OfSchedule;
+  schedule_edited: OfSchedule;
+  schedule_back: OfSchedule;
+  passed_over: OfSchedule;
+}
+
+interface OfSchedule {
+  recipe: string;
+  schedule: string;
+}
+
+type EventKind = keyof EventDataByKind;
+
+/** Data of a kind of event. */
+export type EventData<Kind extends EventKind> = EventDataByKind[Kind];
+
+/** Why a due run is blocked. */
+export type BlockReason = "recovery" | "account" | "unsafe" | "displaced" | "password" | "login";
+
+const reasons = ["recovery", "account", "unsafe", "displaced", "password", "login"];
+const isInstant = (value: unknown) => isText(value) && !Number.isNaN(Date.parse(value));
+const isOfSchedule = (value: unknown) => isMap(value) && isText(value.recipe) && isText(value.schedule);
+
+/** Checks the data of each kind of event. */
+const checks: Readonly<Record<EventKind, (value: unknown) => boolean>> = {
+  [WRITE_SENT]: (value) =>
+    isMap(value) && isText(value.step) && isText(value.operation) && isTexts(value.lists),
+  [TRADING]: (value) => isMap(value) && Number.isInteger(value.round) && isMaybeText(value.plan),
+  held: (value) => isMap(value) && reasons.some((each) => each === value.because) && isMaybeText(value.by),
+  login_refused: (value) =>
+    isMap(value) && isText(value.account) && (value.reason === "password" || value.reason === "temporary") &&
+    Number.isInteger(value.count) && typeof value.isPlatform === "boolean" && isMaybeText(value.salt) &&
+    isMaybeText(value.mark),
+  paused: (value) => isMap(value) && isText(value.recipe) && isText(value.why),
+  clock_jump: (value) => isMap(value) && Number.isFinite(value.byMs),
+  key_taken: (value) => isMap(value) && isInstant(value.slot) && isInstant(value.by),
+  schedule_new: isOfSchedule,
+  schedule_edited: isOfSchedule,
+  schedule_back: isOfSchedule,
+  passed_over: isOfSchedule,
+};
+
+type ScheduleEvent = "schedule_new" | "schedule_edited" | "schedule_back" | "passed_over";
+
+/** An event of any kind. */
+export interface StoredEvent {
+  at: number;
+  kind: string;
+  data: Readonly<Record<string, unknown>>;
+}
+
+interface EventRow {
+  seq: number;
+  at: number;
+  data: string;
+}
+
+function dataOf<Kind extends EventKind>(kind: Kind, { seq, data }: Omit<EventRow, "at">): EventData<Kind> {
+  return readJson(data, checks[kind], { table: "event", column: "data", row: seq });
+}
 
 /** Records events of one kind at one instant, in this order. */
 export async function insertEvents(
@@ -36,30 +117,47 @@ export async function insertEvents(
 }
 
 /** Returns the events of a run, oldest first. */
-export async function eventsOf(store: Store, runKey: string): Promise<EventRow[]> {
-  return await store.all("select at, kind, data from event where run_key = ? order by seq", runKey);
+export async function eventsOf(store: Store, runKey: string): Promise<StoredEvent[]> {
+  const rows = await store.all<EventRow & { kind: string }>(
+    "select seq, at, kind, data from event where run_key = ? order by seq",
+    runKey,
+  );
+  return rows.map(({ seq, at, kind, data }) => ({
+    at,
+    kind,
+    data: readJson(data, Object.hasOwn(checks, kind) ? checks[kind as EventKind] : isMap, {
+      table: "event",
+      column: "data",
+      row: seq,
+    }),
+  }));
 }
 
 /** Returns the data of a run's events of one kind, oldest first. */
-export async function eventDataOf(store: Store, runKey: string, kind: string): Promise<string[]> {
-  return (await store.all<{ data: string }>(
-    "select data from event where run_key = ? and kind = ? order by seq",
+export async function eventDataOf<Kind extends EventKind>(
+  store: Store,
+  runKey: string,
+  kind: Kind,
+): Promise<EventData<Kind>[]> {
+  return (await store.all<{ seq: number; data: string }>(
+    "select seq, data from event where run_key = ? and kind = ? order by seq",
     runKey,
     kind,
-  )).map(({ data }) => data);
+  )).map((row) => dataOf(kind, row));
 }
 
 /** Returns the data of a run's last event of one kind. */
-export async function lastEventData(
+export async function lastEventData<Kind extends EventKind>(
   store: Store,
   runKey: string,
-  kind: string,
-): Promise<string | undefined> {
-  return (await store.get<{ data: string }>(
-    "select data from event where run_key = ? and kind = ? order by seq desc limit 1",
+  kind: Kind,
+): Promise<EventData<Kind> | undefined> {
+  const row = await store.get<{ seq: number; data: string }>(
+    "select seq, data from event where run_key = ? and kind = ? order by seq desc limit 1",
     runKey,
     kind,
-  ))?.data;
+  );
+  return row && dataOf(kind, row);
 }
 
 /** Returns whether a run has an event of this kind with these data. */
@@ -102,13 +200,14 @@ export async function pauseBefore(
   store: Store,
   recipe: string,
   until: number | null,
-): Promise<{ at: number; data: string } | undefined> {
-  return await store.get(
-    `select at, data from event where run_key is null and kind = 'paused' and at <= ? and data like ? escape '!'
+): Promise<{ at: number; why: string } | undefined> {
+  const row = await store.get<EventRow>(
+    `select seq, at, data from event where run_key is null and kind = 'paused' and at <= ? and data like ? escape '!'
       order by at desc, seq desc limit 1`,
     until,
     aboutRecipe(recipe),
   );
+  return row && { at: row.at, why: dataOf("paused", row).why };
 }
 
 /** Returns when the file of a recipe was last found missing. */
@@ -121,11 +220,14 @@ export async function lastMissingAt(store: Store, recipe: string): Promise<numbe
 }
 
 /** Returns the events that explain why a schedule has no row for a slot; of all schedules, oldest first. */
-export async function scheduleBeginnings(store: Store): Promise<EventRow[]> {
-  return await store.all(
-    `select at, kind, data from event where run_key is null
+export async function scheduleBeginnings(
+  store: Store,
+): Promise<{ at: number; kind: ScheduleEvent; data: EventData<ScheduleEvent> }[]> {
+  const rows = await store.all<EventRow & { kind: ScheduleEvent }>(
+    `select seq, at, kind, data from event where run_key is null
       and kind in ('schedule_new', 'schedule_edited', 'schedule_back', 'passed_over') order by at, seq`,
   );
+  return rows.map((row) => ({ at: row.at, kind: row.kind, data: dataOf(row.kind, row) }));
 }
 
 /** Returns the first three jumps of the clock between two instants. */
@@ -133,13 +235,14 @@ export async function clockJumps(
   store: Store,
   from: number,
   until: number,
-): Promise<{ at: number; data: string }[]> {
-  return await store.all(
-    `select at, data from event where run_key is null and kind = 'clock_jump' and at between ? and ?
+): Promise<{ at: number; byMs: number }[]> {
+  const rows = await store.all<EventRow>(
+    `select seq, at, data from event where run_key is null and kind = 'clock_jump' and at between ? and ?
       order by at, seq limit 3`,
     from,
     until,
   );
+  return rows.map((row) => ({ at: row.at, byMs: dataOf("clock_jump", row).byMs }));
 }
 
 /** Levels of log lines, the least important first. */

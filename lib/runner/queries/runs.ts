@@ -6,7 +6,7 @@
 import { insertEvents } from "./events.ts";
 import type { RecipeClass } from "../../recipes/compiled.ts";
 import type { RunSlot } from "../../recipes/engine/step_context.ts";
-import { rowsValue, type Store } from "../../store/store.ts";
+import { isMap, readJson, rowsValue, type Store } from "../../store/store.ts";
 
 /** Why a slot was skipped; there are no other reasons. */
 export type SkipReason =
@@ -49,6 +49,10 @@ export const starterOnlyKinds = "('manual', 'dry')";
 
 /** Kinds of runs that come from a scheduler; for SQL. */
 const scheduledKinds = "('live', 'catchup')";
+
+/** Returns the parameters of a run. */
+export const paramsOf = ({ run_key: row, params }: RunRow): Record<string, unknown> =>
+  readJson(params, isMap, { table: "run", column: "params", row });
 
 /** A row of the table `run`; instants are epoch milliseconds. */
 export interface RunRow {

@@ -66,11 +66,14 @@ export async function allWatermarks(
 }
 
 /** Returns the compiled texts of a recipe's schedules. */
-export async function specsOf(store: Store, recipe: string): Promise<string[]> {
-  return (await store.all<{ spec: string }>(
-    "select spec from schedule where recipe = ? order by schedule_id",
+export async function specsOf(
+  store: Store,
+  recipe: string,
+): Promise<{ schedule_id: string; spec: string }[]> {
+  return await store.all(
+    "select schedule_id, spec from schedule where recipe = ? order by schedule_id",
     recipe,
-  )).map(({ spec }) => spec);
+  );
 }
 
 /** Returns whether a recipe has a schedule that a scheduler has seen. */

@@ -6,7 +6,7 @@
  */
 import type { CompiledStep } from "../../recipes/compiled.ts";
 import { type Claim, claimedTransaction } from "../claims/claim.ts";
-import { countWrite, type Store } from "../../store/store.ts";
+import { countWrite, isMap, isText, readJson, type Store } from "../../store/store.ts";
 import type { StepState } from "../../recipes/engine/engine.ts";
 import { stepKeyOf } from "../../recipes/engine/step_context.ts";
 import { findRun } from "./runs.ts";
@@ -25,6 +25,17 @@ interface StepRow {
   started_at: number;
   finished_at: number | null;
 }
+
+/** Returns the output of an attempt; `null` if it has none. */
+export function outputIn(row: Pick<StepRow, "run_key" | "step_id" | "output">): unknown {
+  return row.output === null ? null : readJson(row.output, () => true, placeOf(row));
+}
+
+const placeOf = ({ run_key, step_id }: Pick<StepRow, "run_key" | "step_id">) => ({
+  table: "step_run",
+  column: "output",
+  row: `${run_key} ${step_id}`,
+});
 
 /** Returns the last attempt at each step of a round, by step. */
 export async function lastAttempts(
@@ -259,12 +270,12 @@ export async function outputsOf(
   runKey: string,
   round: number,
 ): Promise<Record<string, unknown>> {
-  const rows = await store.all<{ step_id: string; output: string }>(
-    "select step_id, output from step_run where run_key = ? and round = ? and output is not null order by attempt",
+  const rows = await store.all<Pick<StepRow, "run_key" | "step_id" | "output">>(
+    "select run_key, step_id, output from step_run where run_key = ? and round = ? and output is not null order by attempt",
     runKey,
     round,
   );
-  return Object.fromEntries(rows.map(({ step_id, output }) => [step_id, JSON.parse(output)]));
+  return Object.fromEntries(rows.map((row) => [row.step_id, outputIn(row)]));
 }
 
 /**
@@ -297,19 +308,25 @@ export async function unusualAttempts(
   );
 }
 
+const isLoginOutput = (value: unknown) =>
+  isMap(value) && isText(value.holdsUntil) && !Number.isNaN(Date.parse(value.holdsUntil));
+
 /**
- * Returns the output of the recipe's newest successful run that has `holdsUntil` (the end of a login), and the slot of
- * that run.
+ * Returns the end of the login, from the output of the recipe's newest successful run that has it, and the slot of that
+ * run.
  */
 export async function lastLoginOutput(
   store: Store,
   recipe: string,
-): Promise<{ slot_at: number; output: string } | undefined> {
-  return await store.get(
-    `select r.slot_at, s.output from run r join step_run s on s.run_key = r.run_key
+): Promise<{ slot_at: number; holdsUntil: string } | undefined> {
+  const row = await store.get<{ slot_at: number; run_key: string; step_id: string; output: string }>(
+    `select r.slot_at, s.run_key, s.step_id, s.output from run r join step_run s on s.run_key = r.run_key
       where r.recipe = ? and r.state = 'ok' and s.output like '%"holdsUntil"%' order by r.slot_at desc limit 1`,
     recipe,
   );
+  if (row === undefined) return undefined;
+  const { holdsUntil } = readJson<{ holdsUntil: string }>(row.output, isLoginOutput, placeOf(row));
+  return { slot_at: row.slot_at, holdsUntil };
 }
 
 /** The row of a file that a run wrote. */

@@ -17,7 +17,7 @@ import type { RunDeps } from "../deps.ts";
 import { cancelDue, findRun, reopenRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
 import { addManualRun } from "../schedule/starts.ts";
 import { dayOf } from "../../recipes/engine/step_context.ts";
-import { lastAttempts } from "../queries/steps.ts";
+import { lastAttempts, outputIn } from "../queries/steps.ts";
 
 /** What running a recipe as a step of another recipe needs. */
 interface NestedOptions {
@@ -77,13 +77,13 @@ export async function runNested(
   }
   const outputs: Record<string, unknown> = {};
   for (
-    const [step, { output }] of await lastAttempts(
+    const [step, attempt] of await lastAttempts(
       store,
       runKey,
       (await findRun(store, runKey))?.round ?? 0,
     )
   ) {
-    outputs[step] = JSON.parse(output ?? "null");
+    outputs[step] = outputIn(attempt);
   }
   return outputs;
 }

@@ -58,7 +58,7 @@ export async function proveSteps(
     intents = await intentsOfRun(store, runKey);
     if (intents.some(isOpen)) return undefined;
   }
-  const sent = (await eventDataOf(store, runKey, WRITE_SENT)).map((data): SentWrite => JSON.parse(data));
+  const sent = await eventDataOf(store, runKey, WRITE_SENT);
   // If the recipe has changed, its steps may have written in other ways than the current steps.
   const isSame = row.recipe_sha === versionOf(recipe);
   const proven: ProvenStep[] = [];

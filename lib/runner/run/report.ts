@@ -361,8 +361,7 @@ export async function noteLoginEnd(
   if (recipe.class !== "keep-alive" || row.state !== "failed") return undefined;
   const last = await lastLoginOutput(store, recipe.name);
   if (last === undefined) return undefined;
-  // Written by the step `keep-login`.
-  const { holdsUntil } = JSON.parse(last.output) as { holdsUntil: string };
+  const { holdsUntil } = last;
   const endsAt = Date.parse(holdsUntil);
   const periodMs = periodAfter(calendars, recipe, row, now);
   // If the next query also fails, the login expires before the query after that.

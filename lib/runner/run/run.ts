@@ -44,8 +44,15 @@ import {
 } from "../claims/login_holds.ts";
 import type { RunDeps } from "../deps.ts";
 import { eventDataOf, TRADING, WRITE_SENT } from "../queries/events.ts";
-import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
-import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
+import { findRun, paramsOf, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
+import {
+  beginAttempt,
+  endAttempt,
+  lastAttempts,
+  outputIn,
+  recordArtifact,
+  skipStep,
+} from "../queries/steps.ts";
 import { noteLoginEnd, noteSlowness, RunReport } from "./report.ts";
 import { endLeftPlans, whyNoWrites } from "../claims/claims.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
@@ -89,9 +96,7 @@ async function tradingOf(recipe: CompiledRecipe, row: RunRow, deps: RunDeps): Pr
   const why = whyPlan(recipe, limits);
   if (recipe.class !== "write" || limits === undefined) return {};
   const { run_key: runKey, round } = row;
-  const before = (await eventDataOf(store, runKey, TRADING)).map((data): { round: number; plan?: string } =>
-    JSON.parse(data)
-  ).find((each) => each.round === round);
+  const before = (await eventDataOf(store, runKey, TRADING)).find((each) => each.round === round);
   if (before?.plan !== undefined) return { plan: before.plan };
   if (before !== undefined) return why === undefined ? {} : { stopped: why };
   await onceMore(() =>
@@ -156,7 +161,7 @@ class Execution {
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,
-        params: JSON.parse(row.params),
+        params: paramsOf(row),
       }, within),
       deps: {
         machine,
@@ -238,7 +243,12 @@ class Execution {
     const { run_key: runKey, round } = this.#row;
     const claim = this.#claim;
     return {
-      earlier: async () => await this.#whenFree(async () => await lastAttempts(store, runKey, round)),
+      earlier: async () => {
+        const attempts = await this.#whenFree(async () => await lastAttempts(store, runKey, round));
+        // The engine parses these outputs. Fail before the first step if one of them cannot be read.
+        for (const attempt of attempts.values()) outputIn(attempt);
+        return attempts;
+      },
       within: async ({ step: { id, uses, effect }, attempt }, work) =>
         await this.#report.step({ step: id, uses, effect, attempt }, work),
       begin: async (attempt) =>

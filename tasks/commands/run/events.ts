@@ -6,7 +6,7 @@
 import type { Store } from "../../../lib/store/store.ts";
 import type { RunEvent } from "../../../lib/runner/run/report.ts";
 import { findRun } from "../../../lib/runner/queries/runs.ts";
-import { lastAttempts } from "../../../lib/runner/queries/steps.ts";
+import { lastAttempts, outputIn } from "../../../lib/runner/queries/steps.ts";
 import { showInstant } from "../../../lib/calendars/mod.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shortResult } from "./summaries.ts";
@@ -59,5 +59,6 @@ export function noteEvent(line: string, at: number): Readonly<Record<string, unk
 
 async function outputOf(store: Store, runKey: string, step: string): Promise<unknown> {
   const round = (await findRun(store, runKey))?.round ?? 0;
-  return JSON.parse((await lastAttempts(store, runKey, round)).get(step)?.output ?? "null");
+  const attempt = (await lastAttempts(store, runKey, round)).get(step);
+  return attempt === undefined ? null : outputIn(attempt);
 }

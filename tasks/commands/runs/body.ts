@@ -13,11 +13,11 @@ import {
 import type { Store } from "../../../lib/store/store.ts";
 import { noticesOf } from "../../../lib/runner/notify/outbox.ts";
 import { eventsOf, logOf } from "../../../lib/runner/queries/events.ts";
-import { type RunRow } from "../../../lib/runner/queries/runs.ts";
+import { paramsOf, type RunRow } from "../../../lib/runner/queries/runs.ts";
 import { blockReasonOf } from "../../../lib/runner/queries/claims.ts";
 import { hasRun, latestRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { showInstant } from "../../../lib/calendars/mod.ts";
-import { artifactsOf, stepsOf } from "../../../lib/runner/queries/steps.ts";
+import { artifactsOf, outputIn, stepsOf } from "../../../lib/runner/queries/steps.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Color, type Column, list, paint, plain } from "../../terminal/print.ts";
@@ -160,7 +160,7 @@ async function detailsOf(store: Store, row: RunRow, now: number) {
     startedAt: showInstant(step.started_at),
     finishedAt: instant(step.finished_at),
     took: took(step),
-    output: step.output === null ? undefined : JSON.parse(step.output),
+    output: step.output === null ? undefined : outputIn(step),
   }));
   const artifacts = (await artifactsOf(store, row.run_key)).map(({ uri, final, ...rest }) => ({
     ...rest,
@@ -170,7 +170,7 @@ async function detailsOf(store: Store, row: RunRow, now: number) {
   const events = (await eventsOf(store, row.run_key)).map(({ at, kind, data }) => ({
     at: showInstant(at),
     kind,
-    data: JSON.parse(data),
+    data,
   }));
   const log = (await logOf(store, row.run_key)).map(({ at, level, step, text }) => ({
     at: showInstant(at),
@@ -183,7 +183,7 @@ async function detailsOf(store: Store, row: RunRow, now: number) {
     round: row.round,
     due: showInstant(row.due_at),
     deadline: instant(row.deadline_at),
-    params: JSON.parse(row.params),
+    params: paramsOf(row),
     recipeSha: row.recipe_sha,
     calendarVersion: row.calendar_version ?? undefined,
     advice: await adviceOf(store, row, now),

@@ -1,0 +1,57 @@
+/**
+ * Defines the shape of a compiled schedule in the store. Somebody else may have written the store.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { type Mic, mics } from "../../calendars/mod.ts";
+import { SHORTEST_EVERY_MS } from "../../recipes/compile/written_times.ts";
+import type { CompiledSchedule } from "../../recipes/compiled.ts";
+import { readPattern } from "../schedule/slots.ts";
+
+const { enum: oneOf, exactOptional, int, literal, looseObject: object, string } = z;
+/** Maximum distance from the anchor: more than any recipe needs. */
+const MOST_OFFSET_MS = 366 * 86_400_000;
+const id = string();
+const mic = oneOf(mics as [Mic, ...Mic[]]); // the list is not empty
+const sessionTime = object({
+  anchor: oneOf(["open", "close", "auction-close"]),
+  offsetMs: int().min(-MOST_OFFSET_MS).max(MOST_OFFSET_MS),
+});
+
+/** Returns whether a pattern with a time zone can be parsed. */
+function isCron({ cron, timezone }: { cron: string; timezone: string }): boolean {
+  try {
+    return readPattern(cron, timezone).nextRun(new Date(0)) !== null;
+  } catch {
+    return false;
+  }
+}
+
+export const specShape: z.ZodType<CompiledSchedule> = z.discriminatedUnion("form", [
+  object({
+    id,
+    form: literal("calendar"),
+    mic,
+    days: oneOf([
+      "every-session",
+      "first-session-of-week",
+      "last-session-of-week",
+      "first-session-of-month",
+      "last-session-of-month",
+      "first-session-of-quarter",
+      "last-session-of-quarter",
+    ]),
+    at: z.union([sessionTime, object({ time: string().regex(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/) })]),
+    halfDays: oneOf(["run", "skip", "only"]),
+  }),
+  object({ id, form: literal("cron"), cron: string(), timezone: string(), onlyIn: exactOptional(mic) })
+    .refine(isCron, { error: "expected a cron pattern and a time zone" }),
+  object({
+    id,
+    form: literal("every"),
+    everyMs: int().min(SHORTEST_EVERY_MS),
+    while: exactOptional(object({ mic, from: sessionTime, to: sessionTime })),
+    jitterMs: int().min(0),
+  }),
+]);
