@@ -297,6 +297,37 @@ Deno.test("notify sends mail to a server, with a message id computed from the st
   listener.close();
 });
 
+Deno.test("notify sends no mail without a login if the recipe names a user, even if the server offers no login", async () => {
+  for (const refusal of ["502 not implemented", "535 wrong"]) {
+    const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+    const received = takeMail(listener, refusal);
+    const login = { user: "desk@example.com", password: "${secret:hook}" };
+    const mail = {
+      to: "desk@example.com",
+      from: "hsgate@example.com",
+      host: "127.0.0.1",
+      port: listener.addr.port,
+      tls: "none",
+    };
+    const given = { text: "x", mail: { ...mail, ...login } };
+    const context = { secret: () => Promise.resolve("swordfish") };
+    const failed = runStep(undefined, { uses: "notify", given }, context);
+    const { message } = await assertRejects(() => failed, BrokerError);
+    assertEquals(
+      message,
+      'Cannot notify by mail: the server "127.0.0.1" refused the login or offers none (EAUTH)',
+      refusal,
+    );
+    assertEquals(await received, "", refusal);
+    listener.close();
+  }
+  const half = { to: "a@example.com", from: "b@example.com", host: "127.0.0.1", port: 9, tls: "none" };
+  for (const part of [{ user: "a" }, { password: "b" }]) {
+    const { success } = notify.params.safeParse({ text: "x", mail: { ...half, ...part } });
+    assertEquals(success, false, JSON.stringify(part));
+  }
+});
+
 Deno.test("notify sends no mail without encryption to another machine, and lists that machine among the hosts of the recipe", async () => {
   const mail = { to: "a@example.com", from: "b@example.com", host: "192.0.2.1", port: 9, tls: "none" };
   const given = { text: "x", mail };
@@ -341,8 +372,8 @@ Deno.test("notify sends text of the broker to a chat without mentions of everybo
   assertEquals(JSON.parse(wecom).text.mentioned_list, []);
 });
 
-/** Receives one mail by SMTP and resolves to its text. */
-async function takeMail(listener: Deno.TcpListener): Promise<string> {
+/** Receives one mail by SMTP and resolves to its text; empty if there was none. `toLogin` answers a login. */
+async function takeMail(listener: Deno.TcpListener, toLogin = "235 ok"): Promise<string> {
   using connection = await listener.accept();
   const say = (line: string) => connection.write(new TextEncoder().encode(`${line}\r\n`));
   await say("220 ready");
@@ -362,7 +393,7 @@ async function takeMail(listener: Deno.TcpListener): Promise<string> {
     } else if (text.startsWith("QUIT")) {
       await say("221 bye");
       break;
-    } else await say("250 ok");
+    } else await say(text.startsWith("AUTH") ? toLogin : "250 ok");
   }
   return letter;
 }

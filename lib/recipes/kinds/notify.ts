@@ -49,6 +49,8 @@ const params = z.strictObject({
       .meta({ description: "TLS: after STARTTLS (required), from the start (implicit), or none" }),
     user: z.string().optional().meta({ description: "User name at the mail server" }),
     password: z.string().optional().meta({ description: "Password at the mail server, as ${secret:name}" }),
+  }).refine(({ user, password }) => (user === undefined) === (password === undefined), {
+    error: 'both "user" and "password", or neither',
   }).optional().meta({ description: "Mail" }),
   data: z.unknown().optional().meta({ description: "Additional data for the webhook" }),
 });
@@ -213,6 +215,7 @@ interface Mailer {
     requireTLS: boolean;
     ignoreTLS: boolean;
     auth?: { user: string; pass: string };
+    forceAuth: boolean;
     connectionTimeout: number;
     socketTimeout: number;
     disableFileAccess: true;
@@ -251,6 +254,8 @@ async function sendMail(
     requireTLS: tls === "required",
     ignoreTLS: tls === "none",
     ...user !== undefined && password !== undefined && { auth: { user, pass: password } },
+    // Without this option, the package sends the mail without a login if the server offers none.
+    forceAuth: user !== undefined && password !== undefined,
     connectionTimeout: MAIL_TIMEOUT_MS,
     socketTimeout: MAIL_TIMEOUT_MS,
     disableFileAccess: true,
@@ -271,7 +276,8 @@ async function sendMail(
       ? error.code
       : undefined;
     const code = why === undefined ? "" : ` (${String(why)})`;
-    throw new BrokerError(`Cannot notify by mail: the server "${host}" did not accept it${code}`, {
+    const what = why === "EAUTH" ? "refused the login or offers none" : "did not accept it";
+    throw new BrokerError(`Cannot notify by mail: the server "${host}" ${what}${code}`, {
       code: "notify",
     });
   } finally {
