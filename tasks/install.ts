@@ -8,6 +8,7 @@
 import { parseArgs } from "@std/cli";
 import { lastingDeno } from "./commands/deploy/lasting_deno.ts";
 import { denoFlags, programPath } from "./commands/deploy/paths.ts";
+import { replaceFile } from "../lib/private_files.ts";
 import { shellLine } from "../lib/shell_words.ts";
 
 /** Returns the folder in which `deno install --global` writes commands. */
@@ -29,12 +30,12 @@ if (import.meta.main) {
   const words = [deno, "run", "--quiet", ...denoFlags(program), program];
   await Deno.mkdir(folder, { recursive: true });
   const path = `${folder}/hsgate`;
-  await Deno.writeTextFile(
+  // Not `writeTextFile`: if a link had this name, it would write to the target of the link.
+  replaceFile(
     path,
     `#!/bin/sh\n# Written by "deno task install".\nHSGATE_COMMAND=hsgate DENO_NO_UPDATE_CHECK=1 exec ${
       shellLine(words)
     } "$@"\n`,
-    { mode: 0o755 },
   );
   await Deno.chmod(path, 0o755);
   console.log(`Wrote ${path}, which runs ${program} with ${deno}`);

@@ -9,6 +9,7 @@
  * @module
  */
 import { parseArgs } from "@std/cli";
+import { replaceFile } from "../lib/private_files.ts";
 import project from "../deno.json" with { type: "json" };
 
 const source = new URL("..", import.meta.url);
@@ -108,13 +109,10 @@ async function pack(out: string): Promise<string> {
     await Deno.writeTextFile(new URL("package.json", root), JSON.stringify(description, null, 2) + "\n");
     const path = `${out.replace(/\/+$/, "")}/hsgate-${project.version}.tgz`;
     await Deno.mkdir(out, { recursive: true });
-    await run("tar", [
-      "-czf",
-      await Deno.realPath(out) + path.slice(path.lastIndexOf("/")),
-      "-C",
-      work,
-      "package",
-    ]);
+    const whole = `${work}/whole.tgz`;
+    await run("tar", ["-czf", whole, "-C", work, "package"]);
+    // `tar` would write to the target if a link had the name of the package.
+    replaceFile(path, await Deno.readFile(whole));
     return path;
   } finally {
     await Deno.remove(work, { recursive: true });
