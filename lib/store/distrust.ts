@@ -7,6 +7,12 @@
 import { realPathOf } from "./mark.ts";
 import { StoreError } from "./store_error.ts";
 
+/**
+ * Limits of a database. The runtime ends the whole process at a text of more than 512 MiB, which a file from somebody
+ * else may contain. With this limit, SQLite reports an error.
+ */
+export const LIMITED = { limits: { length: 500_000_000 } }; // the types of the runtime do not list this option yet
+
 /** Endings of the files that SQLite keeps beside a database. */
 export const DATABASE_SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
 

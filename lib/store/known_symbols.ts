@@ -5,6 +5,7 @@
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
+import { LIMITED } from "./distrust.ts";
 
 /** Maximum number of order writes that are read, newest first. */
 const MOST_INTENTS = 500;
@@ -19,7 +20,7 @@ const MOST_PARAMS = 10_000;
 export function symbolsOfStore(path: string): string[] {
   // Only a regular file: opening a pipe would wait for its other end.
   if (!Deno.lstatSync(path).isFile) return [];
-  using db = new DatabaseSync(path, { readOnly: true, timeout: 0, allowExtension: false });
+  using db = new DatabaseSync(path, { ...LIMITED, readOnly: true, timeout: 0, allowExtension: false });
   // Only a table: a view of this name could run forever.
   const kind = db.prepare("select type from sqlite_schema where name = 'intent'").get();
   if (kind?.type !== "table") return [];

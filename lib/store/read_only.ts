@@ -5,7 +5,7 @@
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
-import { checkBeside } from "./distrust.ts";
+import { checkBeside, LIMITED } from "./distrust.ts";
 import { migrations } from "./migrations.ts";
 import { MOST_TIME } from "./store.ts";
 
@@ -116,7 +116,7 @@ function wrongJson(column: string, kind: "object" | "array" | "any" | undefined)
 /** Opens a database for reading. @throws {StoreError} If a file beside it is a link or names another file. */
 export function openReadOnly(path: string): DatabaseSync {
   checkBeside(path);
-  return new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS });
+  return new DatabaseSync(path, { ...LIMITED, readOnly: true, timeout: WAIT_MS });
 }
 
 /**

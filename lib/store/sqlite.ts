@@ -5,7 +5,7 @@
  */
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { isLink, makePrivate, PRIVATE_FILE } from "../private_files.ts";
-import { checkBeside } from "./distrust.ts";
+import { checkBeside, LIMITED } from "./distrust.ts";
 import { isBusy } from "./store_error.ts";
 import {
   type LastWrite,
@@ -72,7 +72,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
     // Make the files private before SQLite opens the store, because SQLite gives its own files the same access mode.
     for (const each of [path, `${path}-wal`, `${path}-shm`]) makePrivate(each);
   }
-  const db = new DatabaseSync(path, { timeout: Math.min(TURN_MS, openMs, waitMs) });
+  const db = new DatabaseSync(path, { ...LIMITED, timeout: Math.min(TURN_MS, openMs, waitMs) });
   try {
     const store = new SqliteStore(db, { name: path, risk, isMarked, waitMs: openMs, onBusy });
     await store.prepare(drawId, known);
@@ -220,10 +220,18 @@ export class SqliteStore extends Store {
   protected execute(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown {
     const statement = this.#statement(sql);
     const bound = values.map((value): SQLInputValue => value ?? null);
-    if (wanted === "changes") return Number(statement.run(...bound).changes);
     try {
+      if (wanted === "changes") return Number(statement.run(...bound).changes);
       return wanted === "row" ? statement.get(...bound) : statement.all(...bound);
     } catch (error) {
+      if (error instanceof Error && error.message === "string or blob too big") {
+        throw new StoreError(
+          `Cannot use the store "${this.name}": a value is larger than ${
+            LIMITED.limits.length / 1_000_000
+          } MB`,
+          { code: "value", cause: error },
+        );
+      }
       // A number is too large for JavaScript. Only a second reading with `bigint` shows which one.
       if (error instanceof RangeError && isRead(sql)) checkNumbers(sql, this.#withBigInts(sql, bound));
       throw error;

@@ -1,8 +1,9 @@
 /** Tests of stores with hostile files beside them: SQLite would delete or overwrite a file of the user. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { backupStore, verifyStoreFile } from "../../lib/runner/queries/store_care.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
+import { StoreError } from "../../lib/store/store_error.ts";
 import { folder, spawned } from "../cli/support.ts";
 
 const MAGIC = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
@@ -153,4 +154,20 @@ Deno.test("verify reports a value that no command could read", async () => {
     assertStringIncludes((await verifyStoreFile(w.store)).join(), `a value of "${column}" in the table`);
   }
   file.close();
+});
+
+Deno.test("a store rejects a text at which the runtime would end the process", async () => {
+  await using store = await openSqlite(":memory:");
+  for (
+    const work of [
+      store.get("select cast(zeroblob(600000000) as text) as x"),
+      store.all("select hex(zeroblob(400000000)) as x"),
+    ]
+  ) {
+    const error = await assertRejects(() => work, StoreError);
+    assertEquals([error.code, error.message], [
+      "value",
+      'Cannot use the store ":memory:": a value is larger than 500 MB',
+    ]);
+  }
 });
