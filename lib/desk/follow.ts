@@ -243,7 +243,7 @@ async function possibleParts(
   if (!isSmaller(intent, await beforeAmendments(records, intent, reading))) return [];
   if (await hasNamedOrders(records, intent)) return [];
   const { owners } = await bookOf(records, reading);
-  return amendedElsewhere(intent, reading, owners);
+  return amendedElsewhere(intent, reading, owners).filter((id) => !intent.orderIds.includes(id));
 }
 
 /** Returns whether a person has named the orders of an intent. */

@@ -14,7 +14,7 @@ import { randomFrom } from "../time.ts";
 import { ambient } from "./ambient.ts";
 import { Disk, writeStore } from "./disk.ts";
 import { drawPlan, type FaultName, faultText, type PlannedFault } from "./faults.ts";
-import { Checker, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
+import { Checker, isMistakenFor, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
 import { MoneyCheck } from "./money.ts";
 import { drawPace, isShortWorld, QUIET_MS } from "./pace.ts";
 import { Network } from "./pipes.ts";
@@ -217,10 +217,14 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       if (missing !== undefined) fail({ invariant: "slots", what: missing });
       const leak = leakOf(world, network.pipes);
       if (leak !== undefined) fail({ invariant: "leaks", what: leak });
+      const { orders } = swarm.truth;
       const unresolved = new Set(
-        checker.intents.flatMap(({ state, why: { plan } }) =>
-          plan !== undefined && unresolvedStates.includes(state) ? [plan] : []
-        ),
+        checker.intents.flatMap((intent) => {
+          const { id, state, why: { plan } } = intent;
+          const isUnknown = unresolvedStates.includes(state) ||
+            isMistakenFor(intent, checker.claims.get(id), orders);
+          return plan !== undefined && isUnknown ? [plan] : [];
+        }),
       );
       for (const each of await plansOf(store, { account: swarm.truth.account, limit: 100 })) {
         if (known.has(each.hash)) continue;
