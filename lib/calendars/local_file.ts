@@ -1,6 +1,6 @@
 /**
- * Reads and writes the local calendar file: calendar overrides, installed calendar updates, and the data that each update
- * replaced.
+ * Parses and formats the local calendar file: calendar overrides, installed calendar updates, and the data that each
+ * update replaced.
  *
  * @module
  */
@@ -32,7 +32,7 @@ export const dataMics = Object.keys(builtInData) as DataMic[];
  * @param file Name of the file, for messages.
  * @throws {InvalidParamsError} When the text is invalid. Lists every mistake with its line.
  */
-export async function readLocalFile(text: string, file: string): Promise<LocalFile> {
+export async function parseLocalFile(text: string, file: string): Promise<LocalFile> {
   const content = parseJson(text, file);
   const faults = new Faults();
   const local = emptyLocalFile();
@@ -82,8 +82,8 @@ function readOverrides(list: unknown, faults: Faults, local: LocalFile): void {
   }
 }
 
-/** Returns the text of the file. */
-export function writeLocalFile({ overrides, calendars, previous }: LocalFile): string {
+/** Returns the text of the file, with the overrides in order of date and market. */
+export function formatLocalFile({ overrides, calendars, previous }: LocalFile): string {
   const sorted = overrides.toSorted((a, b) => `${a.date} ${a.mic}` < `${b.date} ${b.mic}` ? -1 : 1);
   return `${JSON.stringify({ format: FORMAT, overrides: sorted, calendars, previous }, null, 2)}\n`;
 }

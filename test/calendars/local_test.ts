@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { InvalidParamsError } from "../../lib/errors.ts";
-import { emptyLocalFile, readLocalFile, writeLocalFile } from "../../lib/calendars/local_file.ts";
+import { emptyLocalFile, formatLocalFile, parseLocalFile } from "../../lib/calendars/local_file.ts";
 import { Faults } from "../../lib/calendars/check_data.ts";
 import {
   builtInCalendars,
@@ -158,14 +158,14 @@ Deno.test("days outside the coverage stay unknown even with an override", pure, 
   }
 });
 
-Deno.test("readLocalFile() returns what writeLocalFile() wrote", pure, async () => {
+Deno.test("parseLocalFile() returns the content that formatLocalFile() was given", pure, async () => {
   const file = { ...emptyLocalFile(), overrides: [line("XNYS", "2026-12-09", "closed")] };
   file.calendars.XNYS = { ...builtInData.XNYS, version: "2027.1.1" };
-  assertEquals(await readLocalFile(writeLocalFile(file), "x.json"), file);
+  assertEquals(await parseLocalFile(formatLocalFile(file), "x.json"), file);
 });
 
 // Finding the lines loads a package, which needs permissions.
-Deno.test("readLocalFile() lists every mistake with its line", async () => {
+Deno.test("parseLocalFile() lists every mistake with its line", async () => {
   const text = `{
   "format": 1,
   "overrides": [
@@ -174,7 +174,7 @@ Deno.test("readLocalFile() lists every mistake with its line", async () => {
   ],
   "overides": []
 }`;
-  const error = await assertRejects(() => readLocalFile(text, "x.json"), InvalidParamsError);
+  const error = await assertRejects(() => parseLocalFile(text, "x.json"), InvalidParamsError);
   assertEquals(error.issues.map(({ path }) => path.join()), [
     "x.json:7: overides",
     "x.json:4: overrides.0.mic",
@@ -182,7 +182,10 @@ Deno.test("readLocalFile() lists every mistake with its line", async () => {
     "x.json:5: overrides.1.hours",
     "x.json:5: overrides.1.because",
   ]);
-  const broken = await assertRejects(() => readLocalFile('{\n"format": 1,\n]', "x.json"), InvalidParamsError);
+  const broken = await assertRejects(
+    () => parseLocalFile('{\n"format": 1,\n]', "x.json"),
+    InvalidParamsError,
+  );
   assertStringIncludes(broken.message, "x.json:3");
 });
 
@@ -257,9 +260,9 @@ Deno.test("Calendars use installed data only if it is newer than the built-in da
   assertEquals(hours(olderOne, "XHKG", "2027-02-08"), "closed");
 });
 
-Deno.test("readLocalFile() lists two hundred mistakes of a file, and ends soon for every file", async () => {
+Deno.test("parseLocalFile() lists two hundred mistakes of a file, and ends soon for every file", async () => {
   const messageOf = async (text: string) => {
-    const error = await assertRejects(() => readLocalFile(text, "days.json"), InvalidParamsError);
+    const error = await assertRejects(() => parseLocalFile(text, "days.json"), InvalidParamsError);
     return error.message.split("\n");
   };
   const wrong = '{"mic":"X"}';

@@ -92,8 +92,8 @@ export async function findCalendars(
   const read = await readOwned(path, { mostBytes: MOST_BYTES });
   if (read === undefined) return undefined;
   const text = trustedText(path, read);
-  const { readLocalFile } = await import("../../../lib/calendars/local_file.ts");
-  const calendars = { path, text, file: await readLocalFile(text, path) };
+  const { parseLocalFile } = await import("../../../lib/calendars/local_file.ts");
+  const calendars = { path, text, file: await parseLocalFile(text, path) };
   if (!isFound) return { ...calendars, standing: "plain" };
   const [{ judgeCalendars }, { TrustFile }] = await Promise.all([
     import("../../../lib/runner/trust/trusted_files.ts"),
@@ -173,8 +173,8 @@ export async function writeCalendars(
   file: LocalFile,
   host: Pick<Host, "env" | "now" | "calendars">,
 ): Promise<void> {
-  const { writeLocalFile } = await import("../../../lib/calendars/local_file.ts");
-  const text = writeLocalFile(file);
+  const { formatLocalFile } = await import("../../../lib/calendars/local_file.ts");
+  const text = formatLocalFile(file);
   replaceFile(path, text);
   if (isFound) {
     const [{ trustCalendars }, { TrustFile }] = await Promise.all([
