@@ -1,6 +1,6 @@
 /**
- * Checks whether a store at a location survives the process. Without the store, the next process would not know which
- * orders were sent.
+ * Checks whether a store may be lost or corrupted because of its location. Without the store, the next process would not
+ * know which orders were sent.
  *
  * @module
  */
@@ -22,10 +22,10 @@ const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 export interface StoreRisk {
   why: string;
   /**
-   * `false` if the store may be lost or corrupted with this process, so that the runner sends no write. If `true`, only
-   * the container or the system may delete the store later.
+   * `true` if the store may be lost with this process, or corrupted by other machines; then the runner sends no write. If
+   * `false`, the store survives this process, but the container or the system may delete it later.
    */
-  survivesProcess: boolean;
+  blocksWrites: boolean;
 }
 
 /**
@@ -37,26 +37,26 @@ export function storeRiskOf(
   path: string,
   { fileSystem: type, temporary }: PlaceOptions,
 ): StoreRisk | undefined {
-  if (path === ":memory:" || path === "") return { why: "it is kept in memory", survivesProcess: false };
+  if (path === ":memory:" || path === "") return { why: "it is kept in memory", blocksWrites: true };
   if (type !== undefined && memory.includes(type)) {
-    return { why: `it is on a file system in memory (${type})`, survivesProcess: false };
+    return { why: `it is on a file system in memory (${type})`, blocksWrites: true };
   }
   if (type !== undefined && network.includes(type)) {
     return {
       why: `it is on a network file system (${type}), where two machines could write at once`,
-      survivesProcess: false,
+      blocksWrites: true,
     };
   }
   if (type !== undefined && layers.includes(type)) {
     return {
       why: "it is inside the container's own layer and is deleted with the container; put it on a volume",
-      survivesProcess: true,
+      blocksWrites: false,
     };
   }
   const folder = temporary.find((each) => isWithin(path, each));
   return folder === undefined
     ? undefined
-    : { why: `it is in "${folder}", which the system empties`, survivesProcess: true };
+    : { why: `it is in "${folder}", which the system empties`, blocksWrites: false };
 }
 
 const isWithin = (path: string, folder: string): boolean =>

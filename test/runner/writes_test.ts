@@ -21,20 +21,20 @@ const heldOf = async (store: Store) =>
 Deno.test("storeRiskOf() detects memory, temporary folders, container layers and network file systems", () => {
   const temporary = ["/tmp", "/data/scratch/"];
   const about = (path: string, fileSystem?: string) => storeRiskOf(path, { fileSystem, temporary });
-  assertEquals(about(":memory:"), { why: "it is kept in memory", survivesProcess: false });
+  assertEquals(about(":memory:"), { why: "it is kept in memory", blocksWrites: true });
   assertEquals(about("/dev/shm/a.db", "tmpfs"), {
     why: "it is on a file system in memory (tmpfs)",
-    survivesProcess: false,
+    blocksWrites: true,
   });
   assertEquals(about("/data/scratched.db", "ext4"), undefined);
   assertEquals(about("/home/me/a.db"), undefined);
-  assertEquals(about("/mnt/net/a.db", "nfs4")?.survivesProcess, false);
+  assertEquals(about("/mnt/net/a.db", "nfs4")?.blocksWrites, true);
   assertStringIncludes(about("/mnt/net/a.db", "nfs4")!.why, "network file system (nfs4)");
   // A store that survives the process only causes a warning; the other ones are rejected.
-  assertEquals(about("/home/me/a.db", "overlay")?.survivesProcess, true);
+  assertEquals(about("/home/me/a.db", "overlay")?.blocksWrites, false);
   assertEquals(about("/data/scratch/a.db", "ext4"), {
     why: 'it is in "/data/scratch/", which the system empties',
-    survivesProcess: true,
+    blocksWrites: false,
   });
   assertEquals(about("/tmp/a.db")?.why, 'it is in "/tmp", which the system empties');
 });

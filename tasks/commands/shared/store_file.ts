@@ -99,7 +99,7 @@ export async function openStore(
   // A command for an existing store does not write to the broker, so the location of the store does not matter.
   const risk = mustExist ? undefined : await riskOf(path, flags, host);
   const options: SqliteOptions = {
-    ...risk !== undefined && !risk.survivesProcess && { risk: risk.why },
+    ...risk !== undefined && risk.blocksWrites && { risk: risk.why },
     openMs: WAIT_MS,
     waitMs: isScheduler ? SCHEDULER_WAIT_MS : WAIT_MS,
     onBusy: (mostMs) =>
