@@ -46,8 +46,8 @@ interface Walk {
   /** Requests one page. */
   ask: (params: Record<string, unknown>) => Promise<unknown>;
   /**
-   * Called with the reason if the end is unproven, because only the broker's rule for short pages shows that nothing
-   * follows.
+   * Called with the reason if the end is unproven. Either the first answer had no list; or further rows could not be
+   * requested, so only the broker's rule for short pages shows that nothing follows.
    */
   onUnproven: (reason: string) => void;
 }
@@ -220,7 +220,8 @@ class CursorWalk<Row> extends PageWalk<Row> {
   }
 
   /**
-   * Resolves to the rows after the last one, or to `undefined` if there are none.
+   * Resolves to the rows after the last one; `undefined` if there are none. Also `undefined` if they cannot be
+   * requested; then the end is unproven.
    *
    * @param empty The page after the last row, if it was requested and came without rows.
    */
@@ -321,7 +322,7 @@ function cursorOf(row: unknown): string | undefined {
 }
 
 class NumberWalk<Row> extends PageWalk<Row> {
-  /** The largest number of pages in an answer. */
+  /** Number of pages according to the last answer that had one. A smaller number means that the list has changed. */
   #total: number | undefined;
   /** Whether a page before the last one was shorter than requested. */
   #isCapped = false;
