@@ -247,8 +247,8 @@ export type DayAction =
    */
   | "kept-final"
   /**
-   * Kept it, because readings contradict each other: the new reading lacks rows or totals of an earlier one, or a
-   * disputed reading has rows that the day lacks. Each other reading is in a `disputed` folder.
+   * Readings contradict each other. One reading is the day, and each other one is in a `disputed` folder. The new
+   * reading is the day only if it has all rows and totals that the day had before.
    */
   | "disputed"
   /** Replaced damaged files with the same bytes, which the broker sent again. */
@@ -324,7 +324,10 @@ export type CheckName =
   | "values"
   /** The new reading contains all rows and totals of the other readings of the day. */
   | "rows"
-  /** For a market without any row, an answer other than its empty lists confirms that nothing happened. */
+  /**
+   * If all lists of a market are empty, another answer confirms this: the lists of the days around it have rows, or the
+   * broker returns the account's funds.
+   */
   | "empty"
   /** The fills that the store has of rebalancing orders are among the exported fills. */
   | "rebalance"

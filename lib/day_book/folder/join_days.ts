@@ -38,7 +38,9 @@ export function joinTarget(path: string): { stem: string; format: DayBookFormat 
  * on. The days are in order, and a CSV file has one header. A joined file appears complete or not at all, and replaces
  * an earlier one.
  *
- * @throws {DayBookError} If a day has no file in this format, or files have different columns.
+ * @throws {DayBookError} If a day has no file in this format, files have different columns, or a link in the path leads
+ * elsewhere.
+ * @throws {TypeError} If the name ends in neither `.csv` nor `.jsonl`.
  */
 export function joinDays({ days }: Pick<DayBookResult, "days">, path: string): JoinedFile[] {
   const { stem, format } = joinTarget(path);
