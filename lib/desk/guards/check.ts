@@ -47,9 +47,9 @@ export class GuardRefusal extends BrokerError {
 
   constructor(
     rule: string,
-    { operation, what, nearest }: { operation: string; what: string; nearest: string },
+    { operation, what, advice }: { operation: string; what: string; advice: string },
   ) {
-    super(`Cannot send ${operation}: the guard rail ${rule} refuses it: ${what}; ${nearest}`, {
+    super(`Cannot send ${operation}: the guard rail ${rule} refuses it: ${what}; ${advice}`, {
       code: "guard",
       operation,
     });
@@ -210,9 +210,14 @@ export class Check {
     }
   }
 
-  /** Returns the error of a rule that refuses the write. The error names the value and the nearest valid values. */
-  refuse(rule: string, what: string, nearest: string): GuardRefusal {
-    return new GuardRefusal(rule, { operation: this.planned.operation.name, what, nearest });
+  /**
+   * Returns the error of a rule that refuses the write.
+   *
+   * @param what The value that the rule refuses, or why it cannot be checked.
+   * @param advice The nearest valid values, or what to do.
+   */
+  refuse(rule: string, what: string, advice: string): GuardRefusal {
+    return new GuardRefusal(rule, { operation: this.planned.operation.name, what, advice });
   }
 
   /** Returns an error for a limit that could not be checked, because a value is missing. */
