@@ -159,7 +159,8 @@ export class Redactor {
    * Returns JSON without secrets. Changes only the content of texts and numbers and encodes them again, so the result
    * is valid JSON of the same shape.
    *
-   * @param isOwnName Returns whether hsgate has chosen the name of a member, which is then kept.
+   * @param isOwnName Returns whether hsgate has chosen the name of a member. Such a name stays, even if a secret has the
+   * same text.
    */
   jsonText(
     json: string,

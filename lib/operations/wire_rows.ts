@@ -172,7 +172,8 @@ export interface ParseRefusal {
 }
 
 /**
- * Returns why JSON is not parsed: it has too many levels or values. Reads only texts that are long enough for it.
+ * Returns why JSON is not parsed: it has too many levels or values. Does not scan short texts, which cannot exceed the
+ * limits.
  */
 export function parseRefusal(text: string): ParseRefusal | undefined {
   if (text.length <= MOST_PARSED_LEVELS) return undefined;
