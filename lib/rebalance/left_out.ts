@@ -60,7 +60,7 @@ function unsellable({ minTrade }: Prepared, { sellable, lot, quantity }: Positio
 
 const money = (amount: Decimal): string => round(amount, 2, "half-even");
 
-/** Returns a weight in percent, with two significant digits. */
+/** Returns a weight in percent, with two decimals; below 1 %, with two significant digits. */
 function percent({ problem }: Prepared, parts: bigint): string {
   const size = String(parts < 0n ? -parts : parts);
   const value = divide(multiply(size, "100"), String(problem.unit), 12, "half-even");
