@@ -77,8 +77,9 @@ function tokensOf(code: string): Token[] {
   };
   const add = (kind: Token["kind"], value: string) =>
     tokens.push(known[kind].getOrInsertComputed(value, () => ({ kind, value })));
-  /** Number of open braces: in the innermost template expression, and in each one around it. */
+  /** Number of open braces in the innermost template expression, or in the file outside of templates. */
   let braces = 0;
+  /** The same number for each place around it, the outermost first. */
   const outerBraces: number[] = [];
   const patterns = {
     skipped: /\s+|\/\/.*|^#!.*/y,
@@ -154,8 +155,9 @@ function templateEnd(code: string, from: number): number {
 }
 
 /**
- * Finds the ends of quoted texts and regular expressions. A file may contain quotes that are never closed at every
- * second place, so the ends for all offsets are computed once, from the end of the file to its start.
+ * Finds the ends of quoted texts and regular expressions. Every second character of a file may be a quote that is never
+ * closed. So that the time stays proportional to the length, the ends for all offsets are computed once, from the end of
+ * the file to its start.
  */
 class Literals {
   readonly #code: string;
