@@ -1,5 +1,5 @@
 /**
- * Declares what the runner needs to run recipes. The program that starts runs provides it.
+ * Declares what the runner needs to run recipes. A program that runs recipes passes it to the runner.
  *
  * @module
  */

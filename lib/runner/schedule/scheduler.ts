@@ -298,7 +298,10 @@ export class Scheduler implements AsyncDisposable {
     await this.stop();
   }
 
-  /** Makes one pass: tick, claim, and set the timer for the next pass. After an error the next pass tries again. */
+  /**
+   * Makes one pass: lists slots, claims runs, and sets the timer for the next pass. In the background it sends notices,
+   * searches for the outcomes of interrupted writes, and compares open orders. After an error the next pass tries again.
+   */
   async #turn(): Promise<void> {
     // A queued pass that has not begun does everything that this pass would do.
     if (this.#hasNext) return;
