@@ -4,8 +4,8 @@
  * Hong Kong:
  *
  * - No purchase at nine times the last price or more, no sale at a ninth of it or less.
- * - The limit of a limit order is at most the best price of the other side. The limit of an enhanced limit order may be
- *   nine price steps beyond that price. The broker sends an order beyond this with the furthest valid limit.
+ * - A limit order may buy up to the best ask, and sell down to the best bid. An enhanced limit order may go nine price
+ *   steps further. The broker sends an order beyond this with the furthest valid limit.
  * - On its own side an order is at most 24 price steps behind the best price, since 2025-08-04 also 4% if that is more.
  *   The broker keeps an order that is further away, and sends it when the market comes near.
  *

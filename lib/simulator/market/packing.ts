@@ -11,7 +11,7 @@
  */
 import { round } from "../../decimal.ts";
 
-/** Decimals of the whole price units in the simulated market; stocks under a dollar need four. */
+/** Number of decimals of a price in the simulated market, so a unit is 0.0001. Stocks under a dollar need four. */
 export const PRICE_DECIMALS = 4;
 
 /** Units in one packed thousandth. */

@@ -28,7 +28,7 @@ interface Asked {
   readonly serial: number;
   /** Its operation; `undefined` if unknown. */
   readonly operation: SocketOperation | undefined;
-  /** Whether the rejection is a system exception, with any code. */
+  /** Whether to send the rejection as a system exception, whatever its code. */
   readonly isSystem: boolean;
 }
 
