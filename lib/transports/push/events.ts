@@ -14,11 +14,20 @@ export interface GapEvent {
   /** Name of the event. */
   type: "gap";
   /**
-   * Unix milliseconds. After a break, the time of the last byte. After a push with a wrong time, `to` minus the
-   * push's distance from the broker's clock, but at most a day before `to`.
+   * Start of the time in which pushes may be missing, Unix milliseconds.
+   *
+   * - After a break: the time of the last byte.
+   * - After a push with a wrong time: `to` minus the error of its time.
+   * - After a rejected push: when it came.
+   * - If pushes name two accounts: when the stream began.
+   *
+   * Without a break, it is at most a day before `to`.
    */
   from: number;
-  /** When the connection and the subscriptions worked again, Unix milliseconds. */
+  /**
+   * Unix milliseconds. After a break, when the connection and the subscriptions worked again; otherwise when the gap was
+   * reported.
+   */
   to: number;
   /** Why pushes may be missing. */
   reason: string;
