@@ -22,7 +22,8 @@ export interface OutOptions {
   /** Write the whole line, however long it is. @default false */
   exact?: boolean;
   /**
-   * For JSON: returns whether hsgate has chosen the name of a member. Such a name is kept even if it is also a secret.
+   * For JSON: returns whether hsgate has chosen the name of a member. Such a name is not hidden, even if a secret has the
+   * same text.
    *
    * @default every name of letters only
    */
@@ -33,10 +34,7 @@ export interface OutOptions {
 export interface Host {
   /** Returns an environment variable; `undefined` if it is empty or not set. */
   env(name: string): string | undefined;
-  /**
-   * Writes a line to stdout. Only JSON and `exact` lines are written whole if they have more characters than a person
-   * reads.
-   */
+  /** Writes a line to stdout. A very long line is cut, unless it is JSON or `exact`. */
   out(line: string, options?: OutOptions): void;
   /** Writes a line to stderr. */
   note(line: string): void;

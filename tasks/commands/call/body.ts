@@ -258,7 +258,7 @@ function parseJson(operation: AnyOperation, text: string): unknown {
     const holdsSecret = Object.values(operation.request.fields ?? {}).some(({ type }) => type.secret);
     const reason = error instanceof Error && !holdsSecret ? error.message : "they are not JSON";
     throw new UsageError(
-      `Cannot read the parameters: ${reason}; they are a JSON object in single quotes, such as '{"market":"hk"}'`,
+      `Cannot read the parameters: ${reason}; write a JSON object in single quotes, such as '{"market":"hk"}'`,
     );
   }
 }

@@ -69,8 +69,8 @@ async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string
 }
 
 /**
- * Returns whether the store has the halt now. The row is for all accounts, because recipes and scripts of the store may
- * use others than the settings of this machine. A missing store has no row, and no process can write orders with it.
+ * Returns whether the store has the halt now. The row is for all accounts, because recipes and scripts that use the store
+ * may use other accounts than this machine's settings. A missing store has no row, and no process can write orders with it.
  */
 async function writeRow(
   flags: HaltInput["flags"],

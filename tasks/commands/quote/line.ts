@@ -14,7 +14,7 @@ export function priceText(value: Decimal | undefined): string {
   return value === undefined ? "" : round(value, 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
 }
 
-/** Returns the change since the previous close in percent; `undefined` without a previous close. */
+/** Returns the change since the previous close in percent; `undefined` without a last price or a previous close. */
 export function changePercent({ lastPrice, previousClose }: Quote): Decimal | undefined {
   if (!isAboveZero(previousClose) || !isAboveZero(lastPrice)) return undefined;
   return divide(multiply(subtract(lastPrice, previousClose), "100"), previousClose, 2, "half-up");
