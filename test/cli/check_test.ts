@@ -236,20 +236,20 @@ Deno.test("check reports the problem of each file, and checks the others", async
   assertEquals([next.code, JSON.parse(next.out).length], [2, 1]);
 });
 
-const buying = (head: string) =>
-  `name: buy\n${head}\nsteps:\n  - { id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }\n`;
+const cancelling = (head: string) =>
+  `name: cancel\n${head}\nsteps:\n  - { id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }\n`;
 const WINDOW = "window: XHKG.open+5m..XHKG.close-10m";
 
 Deno.test("check rejects schedules whose slots are never in the window, and shows the times of a day", async () => {
   const lineOf = async (head: string) => {
-    await using dir = await folder({ "buy.yaml": buying(head) });
+    await using dir = await folder({ "cancel.yaml": cancelling(head) });
     const { code, out, err } = await cli(["check", dir.path, "--now", NOW]);
     return [code, out.replaceAll(dir.path, "").trimEnd(), err.trimEnd()];
   };
   const wrong = "hsgate: 1 of 1 recipes is wrong";
   assertEquals(await lineOf(`schedule: { calendar: XHKG, at: close+45m }\n${WINDOW}`), [
     2,
-    "/buy.yaml:2:33: schedule.at: expected a time before the window closes: no slot can ever run, because " +
+    "/cancel.yaml:2:33: schedule.at: expected a time before the window closes: no slot can ever run, because " +
     "on 2025-12-23 the slot is at 16:45, and the window closes at 15:50 (Asia/Hong_Kong)",
     wrong,
   ]);
@@ -257,7 +257,7 @@ Deno.test("check rejects schedules whose slots are never in the window, and show
     "  - { id: late, cron: 30 17 * * 1-5, timezone: Asia/Hong_Kong }\n";
   assertStringIncludes(
     (await lineOf(`${two}${WINDOW}`))[1] as string,
-    "/buy.yaml:4:23: schedule.1.cron: expected a time before the window closes: no slot can ever run, because ",
+    "/cancel.yaml:4:23: schedule.1.cron: expected a time before the window closes: no slot can ever run, because ",
   );
   assertEquals(
     await lineOf(
@@ -265,38 +265,38 @@ Deno.test("check rejects schedules whose slots are never in the window, and show
     ),
     [
       2,
-      "/buy.yaml:2:1: schedule: expected days on which XHKG trades: no slot can ever run, because the exchange is closed on " +
+      "/cancel.yaml:2:1: schedule: expected days on which XHKG trades: no slot can ever run, because the exchange is closed on " +
       "the next 2 days with a slot",
       wrong,
     ],
   );
   assertStringIncludes(
     (await lineOf(`schedule: { cron: "0 3 * * 0", timezone: Asia/Hong_Kong }\n${WINDOW}`))[1] as string,
-    "/buy.yaml:2:1: schedule: expected days on which XHKG trades: ",
+    "/cancel.yaml:2:1: schedule: expected days on which XHKG trades: ",
   );
   assertEquals(await lineOf(`schedule: { calendar: XHKG, at: "08:00" }\ndeadline: 10m\n${WINDOW}`), [
     2,
-    "/buy.yaml:3:11: deadline: expected a deadline after the window opens: no slot can ever run, because " +
+    "/cancel.yaml:3:11: deadline: expected a deadline after the window opens: no slot can ever run, because " +
     "on 2025-12-24 the slot is at 08:00, its deadline 10m later, and the window is open from 09:35 to 11:50 " +
     "(Asia/Hong_Kong)",
     wrong,
   ]);
   assertStringIncludes(
     (await lineOf(`schedule: { every: 20m, jitter: 5m }\ndeadline: 4m\n${WINDOW}`))[1] as string,
-    '/buy.yaml:3:11: deadline: expected at least the jitter of schedule "main", 5m',
+    '/cancel.yaml:3:11: deadline: expected at least the jitter of schedule "main", 5m',
   );
 });
 
 Deno.test("check warns if only half-days miss the window, and does not warn if each day has a slot in it", async () => {
   const warningOf = async (head: string) => {
-    await using dir = await folder({ "buy.yaml": buying(head) });
+    await using dir = await folder({ "cancel.yaml": cancelling(head) });
     const { code, err } = await cli(["check", dir.path, "--now", NOW]);
     assertEquals(code, 0, err);
-    return err.split("\n").filter((line) => line.includes("buy"));
+    return err.split("\n").filter((line) => line.includes("cancel"));
   };
   // The half-days of 2025 and 2026: Christmas Eve, New Year's Eve, and the eve of the lunar new year.
   assertEquals(await warningOf(`schedule: { calendar: XHKG, at: "14:00" }\n${WINDOW}`), [
-    'hsgate: warning: "buy" cannot run on half-days (2025-12-24, 2025-12-31, 2026-02-16, 2026-12-24, 2026-12-31): ' +
+    'hsgate: warning: "cancel" cannot run on half-days (2025-12-24, 2025-12-31, 2026-02-16, 2026-12-24, 2026-12-31): ' +
     'schedule "main": on 2025-12-24 the slot is at 14:00, and the window closes at 11:50 (Asia/Hong_Kong)',
   ]);
   const fine = [
@@ -354,7 +354,7 @@ steps:
   assertEquals(sound.code, 0, sound.err);
 });
 
-Deno.test("check of one recipe does not compile files that begin with another recipe's name, and limits the total size of the other files", async () => {
+Deno.test("check of one recipe compiles no file whose first member names another recipe, and limits the total size of the files that it must compile", async () => {
   const step = (id: number) => `  - { id: s${id}, uses: orders.today, with: { market: hk } }\n`;
   const steps = `steps:\n${Array.from({ length: 450 }, (_, id) => step(id)).join("")}`;
   const names = Array.from({ length: 60 }, (_, index) => `a${index}.yaml`);

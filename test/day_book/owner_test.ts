@@ -52,7 +52,7 @@ Deno.test("exportDayBook() rejects an account without orders on the folder's day
   assertEquals((await book.again({ refresh: true })).days[0]?.action, "disputed");
 });
 
-Deno.test("exportDayBook() rejects an account without orders whose journal or fills would be written to the folder", async () => {
+Deno.test("exportDayBook() rejects an account that shows only fund journal rows or fills, and no orders", async () => {
   for (const list of ["FundJour", "Deliver"]) {
     await using book = openBook(bookOf("hk", 5));
     await book.again();

@@ -1,4 +1,7 @@
-/** Tests that a program of order writes survives SIGKILL where it waits: at a sample of the points of `crash_points.ts`. */
+/**
+ * Kills a program that sends orders at a sample of the points where it waits, and checks that the restarted program places
+ * each order once. See `crash_points.ts`.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { wantedPoints } from "../support/points.ts";
 import { postgres } from "../support/stores.ts";

@@ -92,7 +92,7 @@ Deno.test("docs/recipes.md's custom step and TypeScript recipe run", async () =>
   assertEquals(JSON.parse(markets.out).steps.map(({ id }: { id: string }) => id), ["fills-hk", "fills-us"]);
 });
 
-Deno.test("docs/recipes.md lists exactly the variables and functions of expressions", async () => {
+Deno.test("docs/recipes.md lists exactly the functions of expressions, and each variable", async () => {
   const named = [...page.matchAll(/^\| `(\w+)\(([\w, ]+)\)`/gm)].map(([, name, given = ""]) => ({
     name,
     given: given.split(", ").map((each) => ["places", "days"].includes(each) ? "2" : '"2025-08-15"').join(

@@ -1,5 +1,6 @@
 /**
- * Checks missing members of answers: over the gateway and over the socket they are an error or absent, and never zero.
+ * Checks missing members of answers. Over the gateway they are an error or absent, and never zero. Over the socket, a
+ * missing number has its default, and a missing text is absent.
  */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";

@@ -86,7 +86,7 @@ Deno.test("makePlan() rejects a plan that may trade more than a thousand symbols
   await assertRejects(() => plan(1_001), InvalidParamsError, "at most 1000 symbols that the plan may trade");
 });
 
-Deno.test("an error about a symbol or a name of a stranger is one short line", async () => {
+Deno.test("a foreign symbol or name cannot add a line to an error or make it long; an error lists at most 200 mistakes", async () => {
   const forged = "x\nhsgate: order 77 is placed\u202e\x1b[31m";
   const shown: string[] = [];
   for (const symbol of [forged, `${forged}${"K".repeat(3_000_000)}`]) {

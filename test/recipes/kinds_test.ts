@@ -259,7 +259,7 @@ Deno.test("convert-report writes no live link, tag or further cell into Markdown
   );
 });
 
-Deno.test("convert-report writes texts that control no terminal, reads them back, and keeps them in JSON", async () => {
+Deno.test("convert-report escapes control characters in CSV and JSON, and reads the same texts back; exactCsv writes them unchanged", async () => {
   using folder = temporaryFolder();
   const rows = [{ "na\x1bme": "\x1b[2J\u202egnp;=1\n", b: "\\u0041" }];
   const convert = (given: unknown) =>

@@ -96,7 +96,7 @@ steps:
   ]]);
 });
 
-/** The results of `funds`, every ten minutes while Hong Kong trades in the afternoon of 5 March 2025. */
+/** A recipe that reads the funds every ten minutes, from 13:00 to the close of Hong Kong. */
 const WATCH = `
 name: watch
 schedule: { every: 10m, while: XHKG.open+210m..XHKG.close }
@@ -187,7 +187,7 @@ Deno.test("rehearse() makes the gateway unreachable, slow and busy, and then nor
   ]);
 });
 
-Deno.test("rehearse() ends the login: one login is renewed, and for a while every new login fails", async () => {
+Deno.test("rehearse() expires the login: a new login succeeds, or fails for the time `for`", async () => {
   const once = await afternoon(outage("03-05T13:55", "login-expired"));
   assertEquals([once.recipes[0]!.ok, amiss(once)], [19, []]);
   const lasting = await afternoon(outage("03-05T13:55", "login-expired", { for: "10m" }));
@@ -510,7 +510,7 @@ Deno.test("rehearse() looks for the lost answers of a rebalance in virtual time,
   assertEquals(filled, planned);
 });
 
-Deno.test("rehearse() leaves out a trade of the account's owner for which a recipe has left no cash", async () => {
+Deno.test("rehearse() skips a simulated trade of the account's owner if a recipe has spent the cash for it", async () => {
   const spends = REBALANCE.replace("0.50", "0.59");
   const result = await rehearsed(spends, ["2025-02-28", "2025-03-04"]);
   assertEquals(result.recipes.map(({ ok }) => ok), [1]);

@@ -46,7 +46,7 @@ export class History {
     this.#columns = columns;
   }
 
-  /** Lets a scheduler make the first run: two steps with outputs, three lines of log and a notice. */
+  /** Lets a scheduler make the first run: two steps with outputs, and three lines of log. */
   static async begin(store: Store, everyMs: number): Promise<History> {
     const often = recipe({
       name: "often",
@@ -94,7 +94,7 @@ export class History {
     return this.#first.slotAt + (this.count - 1) * this.#everyMs;
   }
 
-  /** Adds the next runs, in one transaction. The newest run must still be there. */
+  /** Adds the next runs, in one transaction. Every tenth run gets a notice. The newest run must still be there. */
   async add(runs: number): Promise<void> {
     const numbers = `with recursive numbers (n) as (select ${this.count} union all select n + 1 from numbers
       where n < ${this.count + runs - 1})`;

@@ -20,7 +20,8 @@ const MONDAY = Date.parse("2025-08-18T09:55:00+08:00");
 const ACCOUNT = "default";
 
 /**
- * The recipe of docs/rebalancing.md in its mode live. The buffer leaves the purchases nothing but the sales' proceeds.
+ * Returns a recipe that rebalances, by default in mode live. The cash buffer is so large that only the proceeds of the
+ * sales pay for the purchases.
  */
 const recipeFor = (
   { mode = "live", until = "close-10m", hours }: {
@@ -346,7 +347,7 @@ const endOf = ({ state, reason, report, holder, endedAt }: PlanRecord) => ({
   })),
 });
 
-Deno.test("the plan of a run that is continued after its window ends with the run", async () => {
+Deno.test("if a run is continued after its window has closed, the run fails and its plan is stopped", async () => {
   await using place = await kinds[0]!.place();
   let isKilled = false;
   await withStage({ recipe: recipeFor(), place }, async (stage) => {

@@ -17,7 +17,7 @@ const odd = { market: "hk", symbol: SYMBOL, orderType: "odd-lot", quantity: "37"
 const limitAt = (factor: number, at = MORNING) =>
   (Math.round(Number(market.lastPrice(SYMBOL, at)) * factor * 2) / 2).toFixed(2);
 
-Deno.test("an odd lot is taken whole by a participant, at a discount of a sale and a premium of a purchase", () => {
+Deno.test("a participant takes an odd lot whole: a sale at a discount, a purchase at a premium", () => {
   for (const [side, factor] of [["buy", 1.05], ["sell", 0.95]] as const) {
     const desk = open(MORNING);
     // Shares to sell: the purchase of a board lot.
@@ -64,12 +64,12 @@ Deno.test("the odd-lot market takes less than a lot, trades in continuous tradin
   const desk = open(MORNING);
   refused(() => desk.place({ ...odd, side: "buy", quantity: "100", price: limitAt(1) }));
   refused(() => desk.place({ ...odd, side: "buy", quantity: "137", orderType: "limit", price: limitAt(1) }));
-  const night = open(hk(DATE, "12:05:00"));
-  const id = night.place({ ...odd, side: "buy", price: limitAt(1.05, night.now()) });
-  night.to(hk(DATE, "13:00:00") - 1_000);
-  assertEquals(night.fillsOf(id), []);
-  night.to(hk(DATE, "14:00:00"));
-  assertEquals(night.fillsOf(id).length, 1);
+  const lunch = open(hk(DATE, "12:05:00"));
+  const id = lunch.place({ ...odd, side: "buy", price: limitAt(1.05, lunch.now()) });
+  lunch.to(hk(DATE, "13:00:00") - 1_000);
+  assertEquals(lunch.fillsOf(id), []);
+  lunch.to(hk(DATE, "14:00:00"));
+  assertEquals(lunch.fillsOf(id).length, 1);
 
   const plan = scriptPlan([{ what: "price", symbol: SYMBOL, at: `${DATE} 10:30`, to: "500" }]);
   const jump = new SimulatedMarket({ seed: 1, plan });
@@ -81,7 +81,7 @@ Deno.test("the odd-lot market takes less than a lot, trades in continuous tradin
   );
 });
 
-Deno.test("a sold odd lot is in cash, holdings and journal to the cent, and however often the broker is queried", () => {
+Deno.test("a sold odd lot is in the journal to the cent, and its fills do not depend on how often the broker is queried", () => {
   const run = (step: number) => {
     const desk = open(MORNING);
     desk.place({ ...odd, side: "buy", price: limitAt(1.04) });

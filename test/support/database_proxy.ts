@@ -183,9 +183,12 @@ export function proxyFor(url: string): { proxy: DatabaseProxy; url: string } {
   return { proxy, url: through.href };
 }
 
-/** Creates a schema, and a proxy in front of its database. */
+/**
+ * Creates a schema, and a proxy in front of its database. `direct` is a store that does not go through the proxy; the
+ * stores that `open` returns do.
+ */
 export async function behindProxy(database: string, options: PostgresOptions = {}): Promise<
-  & { proxy: DatabaseProxy; direct: PostgresStore; url: string; open(): Promise<PostgresStore> }
+  & { proxy: DatabaseProxy; direct: PostgresStore; open(): Promise<PostgresStore> }
   & AsyncDisposable
 > {
   const schema = temporarySchema(database);
@@ -194,7 +197,6 @@ export async function behindProxy(database: string, options: PostgresOptions = {
   return {
     proxy,
     direct,
-    url: schema.url,
     open: () => openPostgres(url, options),
     async [Symbol.asyncDispose]() {
       await direct[Symbol.asyncDispose]();

@@ -150,7 +150,8 @@
  * - runner: runner/scheduler_test.ts "F22: a write that the market rejects is not retried"
  * - runner: runner/writes_test.ts "a write follows the actual session: half-days shorten its window"
  *
- * F23 killed between the sales and the purchases of a rebalance. The runner does not plan the unsent orders again.
+ * F23 killed between the sales and the purchases of a rebalance. The next process continues the recorded plan and makes
+ * no new one. The runner repeats neither sales nor purchases of a recipe that sends them without the step `rebalance`.
  * - memory: none: processes are killed, and the memory transport does not leave its process
  * - gateway: runner/fault_store_test.ts "F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely"
  * - gateway: runner/rebalance_killed_test.ts "a scheduled rebalancing that is killed between its sales and its purchases is finished once"
