@@ -62,8 +62,7 @@ export interface ClientOptions {
   /**
    * Numbers of your accounts. Order pushes for other accounts arrive as `unknown` events.
    *
-   * @default any account. After pushes of one kind have named two accounts, every further push of that kind has
-   * `unsureAccount`.
+   * @default any account. From the push that names a second account, every push of its kind has `unsureAccount`.
    */
   fundAccounts?: readonly string[];
   /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */

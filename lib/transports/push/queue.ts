@@ -10,7 +10,7 @@ import type { ConflatedEvent, DroppedEvent, TransportEvent } from "./events.ts";
 /** Limits of a {@linkcode PushQueue}. */
 export interface PushQueueOptions {
   /**
-   * If more events wait, newer quotes, books and broker queues replace older ones. Otherwise the reader gets every
+   * If this many events wait, newer quotes, books and broker queues replace older ones. Otherwise the reader gets every
    * event.
    *
    * @default {4096}
@@ -124,7 +124,10 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     };
   }
 
-  /** Adds an event at the end, or replaces an older event with the same key. */
+  /**
+   * Passes an event to a waiting reader. If none waits, adds the event at the end, or at a limit replaces an older event
+   * with the same key or drops the event.
+   */
   push(event: TransportEvent): void {
     if (this.#ended) return;
     const waiting = this.#waiting.shift();

@@ -39,8 +39,7 @@ interface PushReaderOptions {
   /**
    * Numbers of the user's accounts.
    *
-   * @default any account. After pushes of one kind have named two accounts, every further push of that kind has
-   * `unsureAccount`.
+   * @default any account. From the push that names a second account, every push of its kind has `unsureAccount`.
    */
   fundAccounts?: readonly string[];
 }

@@ -48,7 +48,10 @@ export class HourlyLimit {
     this.#most = most;
   }
 
-  /** Records an attempt planned after `waitMs`. Returns the milliseconds that it must wait because of the limit. */
+  /**
+   * Records an attempt that is planned after `waitMs`. Returns the milliseconds to wait before it: `waitMs`, or more if the
+   * limit requires it.
+   */
   wait(now: number, waitMs: number): number {
     const oldest = this.#due.length < this.#most ? -Infinity : this.#due.shift()!;
     const allowedMs = Math.max(waitMs, oldest + HOUR_MS - now);

@@ -45,8 +45,7 @@ export interface PushHooks extends PushQueueOptions {
   /**
    * Numbers of the user's accounts. Order pushes that name another account, or no account, arrive as `unknown` events.
    *
-   * @default any account. After pushes of one kind have named two accounts, every further push of that kind has
-   * `unsureAccount`.
+   * @default any account. From the push that names a second account, every push of its kind has `unsureAccount`.
    */
   fundAccounts?: readonly string[];
   /**
@@ -73,7 +72,8 @@ export interface PushStream extends AsyncDisposable {
    * Starts a reader with its own queue. The queue gets every event from this call on. Leave the loop to stop the
    * reader. Readers share the event objects and must not change them.
    *
-   * @throws {TransportError} From the iterator's `next()`, if the stream has stopped reconnecting.
+   * @throws {BrokerError} From the iterator's `next()`, if the stream has stopped reconnecting: after too many failed
+   * attempts, or because the connection was rejected.
    */
   events(): AsyncIterableIterator<TransportEvent>;
   /**
