@@ -21,7 +21,7 @@ import { writtenImports } from "./written_imports.ts";
 /** Maximum number of characters of an import that an error shows, because a `data:` URL may contain a whole file. */
 const MOST_SHOWN = 200;
 
-/** Code cannot be started, is not valid, or has exceeded a limit. */
+/** Code cannot be started, is not valid, was changed after its check, has failed, or has exceeded a limit. */
 export class OwnStepError extends BrokerError {
   override readonly name: string = "OwnStepError";
 }
@@ -37,12 +37,13 @@ export const codeLimits = {
   /** Maximum time for loading, and maximum CPU time in seconds over all cores, if the system has `ulimit`. */
   loadMs: 30_000,
   loadCpuSeconds: 120,
-  /** Characters of a printed line. */
+  /** Maximum number of characters of a line that code prints or logs. */
   line: 8_192,
-  /** Maximum number of logged lines, and of their characters in total. */
+  /** Maximum number of printed lines, and of calls of `log`. */
   lines: 10_000,
+  /** Maximum number of characters of all printed lines. */
   printed: 4 * 1024 * 1024,
-  /** Characters of a message, such as the output of a step. */
+  /** Maximum number of characters of a message, such as the output of a step. */
   message: 16 * 1024 * 1024,
   /** Maximum number of files, and of bytes in each. */
   files: 200,
@@ -273,7 +274,11 @@ async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<st
   return [...files];
 }
 
-/** Checks that files have not changed since they were read. @throws {OwnStepError} If they have changed. */
+/**
+ * Checks that files have not changed since they were read. Does not check the files of code from a trust record.
+ *
+ * @throws {OwnStepError} If they have changed.
+ */
 export async function checkUnchanged(file: URL, code: CodeFiles): Promise<void> {
   if (code.isKept || await isSameCode(code, code.sha256)) return;
   throw refuseCode(file, changedText("it, or a file that it imports,"));

@@ -41,7 +41,12 @@ interface CodeOptions {
   signal?: AbortSignal;
   /** CPU seconds over all cores. @default unlimited */
   cpuSeconds?: number;
-  /** Called with the printed output, up to ten thousand lines. @default ignored */
+  /**
+   * Called with each printed line that is not empty. At the limits `lines` and `printed` it gets one more line, which says
+   * that the rest is omitted.
+   *
+   * @default ignored
+   */
   onPrinted?: (line: string) => void;
 }
 

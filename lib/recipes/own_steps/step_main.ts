@@ -101,7 +101,10 @@ async function readAnswers(
   Deno.exit(1); // the runner has ended
 }
 
-/** Sends the default export of a recipe's file, then ends. */
+/**
+ * Sends the default export of a recipe's file, `null` if it has none, or why it is not plain JSON data. Then ends the
+ * process.
+ */
 export function sendExport(value: unknown): void {
   const fault = value === undefined ? "nothing" : notPlain(value, []);
   send(
