@@ -11,7 +11,7 @@ import {
 } from "../../lib/rehearsal/mod.ts";
 import { type CompiledRecipe, compileRecipe } from "../../lib/recipes/mod.ts";
 
-/** Compiles recipes as they stood before the days that are rehearsed. */
+/** Compiles recipes, with a clock that shows 1 March 2025. */
 export async function compiled(...texts: string[]): Promise<CompiledRecipe[]> {
   const now = () => Date.parse("2025-03-01T00:00:00Z");
   return await Promise.all(texts.map((text) => compileRecipe(text, "test.yaml", { now })));

@@ -8,10 +8,10 @@ import { operations } from "../../lib/operations/mod.ts";
 import type { Broker } from "../../lib/simulator/broker/broker.ts";
 import type { OperationName } from "../../lib/simulator/contract.ts";
 
-/** All days. */
+/** A range of dates that contains every day of the tests. */
 export const always = { from: "2000-01-01", to: "2099-12-31" };
 
-/** Calls the broker. */
+/** Checks the parameters, calls the broker, and checks that its answer stays the same when it is encoded and decoded. */
 export function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
   const { request, response } = operations.get(name)!; // the catalogue has it
   const issues: [] = [];
