@@ -5,8 +5,22 @@
  * @see API document 1, gateway configuration
  */
 import { parseXml, type XmlDocument, XmlElement, XmlError } from "@rgrove/parse-xml";
-import { InvalidParamsError } from "../errors.ts";
+import { BrokerError } from "../errors.ts";
 import { nearest } from "./nearest.ts";
+
+/** A text is not a `config.xml`. */
+export class ConfigXmlError extends BrokerError {
+  /** Name of the class. */
+  override readonly name: string = "ConfigXmlError";
+  /** What is wrong, such as "it is not XML at line 3, column 5"; never contains the phone number. */
+  readonly reason: string;
+
+  /** Creates the error from what is wrong. */
+  constructor(reason: string) {
+    super(`Cannot read the gateway's config.xml: ${reason}`, { code: "config-xml" });
+    this.reason = reason;
+  }
+}
 
 /** Content of a `config.xml`. `hasMobile` says whether there is a phone number; the number itself is left out. */
 export interface GatewayConfig {
@@ -40,7 +54,7 @@ const keys = [
 /**
  * Reads a `config.xml`. Comments, attributes, CDATA and the order of the elements do not matter.
  *
- * @throws {InvalidParamsError} If it is not XML with the root `hs_gateway`.
+ * @throws {ConfigXmlError} If it is not XML with the root `hs_gateway`.
  */
 export function readConfigXml(text: string): GatewayConfig {
   const problems: string[] = [];
@@ -96,7 +110,7 @@ function judge(config: GatewayConfig): void {
 /** Returns the texts of the elements directly below the root. */
 function readElements(text: string, problems: string[]): Map<string, string> {
   const { root } = parsed(text);
-  if (root?.name !== ROOT) refuse(`its root is <${root?.name}>, not <${ROOT}>`);
+  if (root?.name !== ROOT) throw new ConfigXmlError(`its root is <${root?.name}>, not <${ROOT}>`);
   const values = new Map<string, string>();
   for (const element of root.children) {
     if (!(element instanceof XmlElement)) continue;
@@ -115,14 +129,10 @@ function parsed(text: string): XmlDocument {
     return parseXml(text);
   } catch (error) {
     // The parser's message may repeat the phone number.
-    if (error instanceof XmlError) refuse(`it is not XML at line ${error.line}, column ${error.column}`);
-    if (error instanceof RangeError) refuse("its elements are nested too deeply");
+    if (error instanceof XmlError) {
+      throw new ConfigXmlError(`it is not XML at line ${error.line}, column ${error.column}`);
+    }
+    if (error instanceof RangeError) throw new ConfigXmlError("its elements are nested too deeply");
     throw error;
   }
-}
-
-function refuse(reason: string): never {
-  throw new InvalidParamsError("read the gateway's config.xml", [
-    { path: [], value: reason, expected: `XML with the root <${ROOT}>` },
-  ], { code: "config-xml" });
 }

@@ -4,12 +4,11 @@
  * @module
  */
 import { builtInCalendars } from "../../../lib/calendars/mod.ts";
-import { readConfigXml } from "../../../lib/client/config_xml.ts";
+import { ConfigXmlError, readConfigXml } from "../../../lib/client/config_xml.ts";
 import { BrokerClock } from "../../../lib/client/broker_clock.ts";
 import { createClient } from "../../../lib/client/client.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
-import { InvalidParamsError } from "../../../lib/errors.ts";
 import { gateway } from "../../../lib/transports/gateway.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
 import type { DoctorInput } from "../doctor.ts";
@@ -215,11 +214,11 @@ async function readConfig(path: string, loaded: LoadedSettings, host: Host): Pro
     }
     return configFindings(config, settings);
   } catch (error) {
-    if (!(error instanceof InvalidParamsError)) throw error;
+    if (!(error instanceof ConfigXmlError)) throw error;
     return [{
       check: "config.xml",
       state: "failed",
-      text: String(error.issues[0]?.value),
+      text: error.reason,
       advice: "Correct the file: <hs_gateway> contains <mobile>, <countryCode>, <privateKeyPath> and so on",
       exitCode: 2,
     }];
