@@ -38,7 +38,7 @@ export function fileHalt(store: string): () => string | undefined {
     try {
       const { isSymlink } = Deno.lstatSync(path); // do not follow links: a broken link also halts
       // Errors and notices contain the reason, and the link could lead to a file with secrets.
-      if (isSymlink) return `the file "${path}" is a link, and hsgate follows no link to a reason`;
+      if (isSymlink) return `the file "${path}" is a link; hsgate does not read the reason through a link`;
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
       return whyUnread(path, error);
@@ -55,7 +55,7 @@ export function fileHalt(store: string): () => string | undefined {
 /** Maximum number of characters of a reason that an error shows. */
 const MOST_REASON = 500;
 
-/** A halt file that cannot be read still stops everything. */
+/** A halt file that cannot be read still stops all order writes. */
 const whyUnread = (path: string, error: unknown): string =>
   `the file "${path}" cannot be read: ${messageOf(error)}`;
 

@@ -12,7 +12,7 @@ const sideCodes = {
   "3": ["short-close", "short close (buy back)"],
   "4": ["short-open", "short open (sell short)"],
 } as const;
-/** Side of an order. If there is a short position, the broker sets the direction from it. */
+/** Side of an order. With a short position in the listing, the broker itself decides what the order opens or closes. */
 export const Side: DictionaryOf<typeof sideCodes> = dictionary({
   wire: "entrustBs",
   type: "string",
@@ -20,5 +20,5 @@ export const Side: DictionaryOf<typeof sideCodes> = dictionary({
   closed: true,
   values: sideCodes,
 });
-/** Side of an order. If there is a short position, the broker sets the direction from it. */
+/** Side of an order. With a short position in the listing, the broker itself decides what the order opens or closes. */
 export type Side = NameOf<typeof Side>;

@@ -188,7 +188,10 @@ export const orders = family("orders", {
       quantity: field("entrustAmount", positiveDecimal),
       /** Limit price in the listing's currency. May be omitted for conditional orders; `"0"` for a market order. */
       price: optional("entrustPrice", priceDecimal),
-      /** Side. With a short position in the listing, the broker sets the direction itself; the source does not say how. */
+      /**
+       * Side. With a short position in the listing, the broker itself decides what the order opens or closes; the
+       * source does not say how.
+       */
       side: field("entrustBs", oneOf(Side)),
       /** Order type; must be one that the market accepts. */
       orderType: field("entrustType", oneOf(OrderType)),

@@ -76,7 +76,9 @@ export type SecurityType =
 /** Kind of exchange rate. */
 export type RateType = "swap" | "spot";
 
-/** Side of an order. If there is a short position, the broker sets the direction from it. */
+/**
+ * Side of an order. With a short position in the listing, the broker itself decides what the order opens or closes.
+ */
 export type Side = "buy" | "sell" | "short-close" | "short-open";
 
 /** Routing venue of an order, US only. */

@@ -1,5 +1,5 @@
 /**
- * The rules of approval: who may allow which plan, for how long, and whether the file and the account still fit it.
+ * The rules of approval: which plan may be approved, for how long, and whether its file and the account still fit it.
  *
  * @module
  */
@@ -88,8 +88,8 @@ export const hasChanged = ({ source }: Pick<PlanRecord, "source">, settings: Reb
   source !== undefined && canonical(source.settings) !== canonical(settings);
 
 /**
- * Compares a recipe's file with the recipe that hsgate loaded from it. Returns `missing` if this process finds no such
- * file, and `unknown` if it has no permission to look.
+ * Compares a recipe's file with the recipe that hsgate loaded from it. Returns `missing` if there is no such file or
+ * the system denies access, and `unknown` if Deno's permissions do not allow reading it.
  */
 export async function compareRecipe(
   { file, sha256: before }: RecipeFile,
@@ -121,7 +121,7 @@ export function fileOf({ source }: Pick<PlanRecord, "source">): string {
 }
 
 function zoneOf({ source }: PlanRecord): string {
-  // `date` is the date of the plan's first market.
+  // The plan's date is in the time zone of its first market.
   return calendarZone[mics[source?.settings.markets?.[0] ?? Market.names[0]!]];
 }
 
@@ -159,9 +159,9 @@ export function checkAccount(
     issues.push({
       path: ["holdings", key.replace(/^\S+ /, "")],
       value: after,
-      expected: `${normalize(before)}, as when the plan was made${
-        progress.length === 0 ? "" : " and changed by its own fills"
-      }: make a new plan`,
+      expected: `${normalize(before)} (the quantity when the plan was made${
+        progress.length === 0 ? "" : ", with the plan's own fills"
+      }; otherwise make a new plan)`,
     });
   }
   const hasFilled = progress.some(({ filled }) => !isZero(filled));
@@ -171,7 +171,7 @@ export function checkAccount(
     issues.push({
       path: ["cash", currency],
       value: after,
-      expected: `at least ${before}, as when the plan was made: make a new plan`,
+      expected: `at least ${before} (the cash when the plan was made; otherwise make a new plan)`,
     });
   }
   if (issues.length > 0) throw new InvalidParamsError(action, issues);

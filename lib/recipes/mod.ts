@@ -114,7 +114,7 @@ export async function loadRecipe(path: string, options: CompileOptions = {}): Pr
 
 /**
  * Checks recipes together and reports all mistakes of each file: recipes may refer to each other, and names must be
- * unique. Functions of the runner list the slots.
+ * unique. The caller passes the functions that list slots (`nextSlots` and `clockChangeSlots`).
  */
 export async function checkRecipes(
   files: readonly CheckedFile[],

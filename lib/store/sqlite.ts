@@ -133,7 +133,7 @@ export class SqliteStore extends Store {
     if (kind === "foreign") {
       throw new StoreError(`Cannot use the store "${this.name}": ${FOREIGN_TABLES}`, { code: "not-a-store" });
     }
-    // The update of the tables reports a newer store.
+    // If a newer hsgate wrote the store, `migrate` below throws the error for that.
     const isCompared = known !== undefined && kind !== "newer";
     const older = isCompared ? whyOlder(known, await this.ownMark()) : undefined;
     if (older !== undefined) throw lostStore(this.name, older, true);

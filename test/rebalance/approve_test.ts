@@ -118,7 +118,10 @@ Deno.test(
       () => checkAccount(plan, settings, after("500", "50000"), progress),
       InvalidParamsError,
     );
-    assertStringIncludes(message, "400, as when the plan was made and changed by its own fills");
+    assertStringIncludes(
+      message,
+      "400 (the quantity when the plan was made, with the plan's own fills; otherwise make a new plan)",
+    );
   },
 );
 
@@ -138,16 +141,21 @@ Deno.test(
       for (const text of texts) assertStringIncludes(message, text);
     };
     const [held] = account.holdings;
-    differs({ cash: { HKD: "49999.99" } }, "cash.HKD", '"49999.99"', "at least 50000");
+    differs(
+      { cash: { HKD: "49999.99" } },
+      "cash.HKD",
+      '"49999.99"',
+      "at least 50000.00 (the cash when the plan was made; otherwise make a new plan)",
+    );
     differs(
       { holdings: [{ ...held, quantity: "600" }] },
       "holdings.00005.HK",
       '"600"',
-      "500, as when the plan was made",
+      "500 (the quantity when the plan was made; otherwise make a new plan)",
     );
     differs({ holdings: [], quotes: [...account.quotes, held] }, "holdings.00005.HK", '"0"');
     const other = { market: "hk", symbol: "00388.HK", quantity: "100", price: "10", lot: "100" };
-    differs({ holdings: [held, other] }, "holdings.00388.HK", '"100"', "0, as when");
+    differs({ holdings: [held, other] }, "holdings.00388.HK", '"100"', "0 (the quantity when");
     differs({ holdings: [{ ...held, lot: undefined }] }, "that the broker confirms");
   },
 );

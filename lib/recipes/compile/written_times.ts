@@ -11,7 +11,10 @@ import type { SessionSpan } from "../compiled.ts";
 
 export { durationExpected, durationOf, durationPattern, readDuration, showDuration } from "../../time.ts";
 
-/** Shortest interval of `every`. Shorter intervals are of no use, because the runner may take seconds to react. */
+/**
+ * Shortest interval of `every`; it limits the number of slots. Useful intervals are far longer, because the runner may
+ * take seconds to react.
+ */
 export const SHORTEST_EVERY_MS = 100;
 
 /** Names of the calendars. */

@@ -91,7 +91,7 @@ const everyForm = z.strictObject({
   jitter: duration.optional().meta({ description: "Largest delay that hsgate adds to a slot, such as 2m" }),
 }).meta({ description: "At a fixed interval (`every`)" });
 
-/** Limits that a recipe may narrow. Only the settings decide whether orders are sent at all. */
+/** Limits that a recipe may narrow. `liveTrading` is not one of them: a recipe has `live` instead. */
 const recipeLimits = limitNames.filter((name) => name !== "liveTrading");
 
 const SEED = "a whole number from 0 to 4294967295";

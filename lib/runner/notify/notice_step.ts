@@ -36,7 +36,7 @@ export async function noticeChannel(
     const log = new RunLog(deps.store, row.run_key);
     return sendNotice(step, deps, {
       recipe,
-      // These parameters come from the recipe, which the compiler has checked.
+      // The parameters of the run: the recipe's, and the values given for this run.
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,
@@ -83,7 +83,7 @@ export async function sendNotice(
   >,
   { recipe, scope, outputs, outcome, index, place, signal, testText, log }: NoticeSending,
 ): Promise<void> {
-  // The first channel's key contains no index, so it is the same as the key of an only channel.
+  // The first channel's key has no channel index, so it does not change when another channel is added.
   const key = `notify-${index}${place === 0 ? "" : `-${place}`}`;
   const context = stepContext(key, {
     scope: { ...scope, outputs, outcome },

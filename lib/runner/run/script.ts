@@ -81,7 +81,7 @@ async function begin(
     const claim = await claimRun(store, recipe, key, claimer, machine.now());
     if (typeof claim !== "string") {
       const outcome = await executeRun(recipe, claim, deps, stop)
-        .catch(async (error) => await throwOpen(store, { recipe, key, error }));
+        .catch(async (error) => await throwInterrupted(store, { recipe, key, error }));
       return { runKey: key, ran: true, outcome };
     }
     const row = await findRun(store, key);
@@ -111,17 +111,17 @@ async function begin(
 }
 
 /** Throws the error that interrupted a run, as an unknown outcome if the run had begun to write. */
-async function throwOpen(
+async function throwInterrupted(
   store: Store,
   { recipe, key, error }: { recipe: CompiledRecipe; key: string; error: unknown },
 ): Promise<never> {
-  let isOpen = recipe.class === "write";
+  let mayHaveWritten = recipe.class === "write";
   try {
-    isOpen &&= await hasBegunWrite(store, key);
+    mayHaveWritten &&= await hasBegunWrite(store, key);
   } catch {
     // The store itself fails, so the outcome counts as unknown.
   }
-  if (!isOpen) throw error;
+  if (!mayHaveWritten) throw error;
   const message = messageOf(error);
   throw new OutcomeUnknownError(
     `Cannot confirm what run "${key}" has written: ${message}; "runs show ${

@@ -74,7 +74,8 @@ export interface LiveOrder {
   /** Whether the broker has sent the order to the exchange; it keeps an order that is too far from the market. */
   isSent?: boolean;
   /**
-   * The furthest price with which the broker sends the order to the exchange. A limit that is less far counts instead.
+   * Highest price (of a purchase) or lowest price (of a sale) with which the broker sends the order to the exchange. If
+   * the limit is within it, the limit counts.
    */
   furthest?: bigint;
   /** Volume ahead of the order in the queue at its limit; absent until the order has joined the queue. */
@@ -83,7 +84,7 @@ export interface LiveOrder {
   scannedUntil: number;
   /** When a cancellation that has been sent reaches the exchange. */
   cancelAt?: number;
-  /** The second of the next match, if it is known. */
+  /** Instant at which the order next matches or triggers, to the second, if it is known. */
   next?: number;
   futures?: FuturesTerms;
 }

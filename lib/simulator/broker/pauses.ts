@@ -15,6 +15,8 @@
  *   inside the band trade. If no such trade comes, nothing trades for five minutes, or until the close. Options pause
  *   with their stock. Source: `luld2`.
  *
+ * A table in `docs/simulator.md` lists the sources.
+ *
  * @module
  */
 import { futureContracts } from "../../facts/contracts.ts";

@@ -10,6 +10,8 @@
  * - **United States:** a stock that has fallen 10% below its previous close can be sold short only above the best bid, on
  *   that day and the next. Source: `sho`.
  *
+ * A table in `docs/simulator.md` lists the sources.
+ *
  * The broker does not publish what it lends. Here it is a thousandth of the volume of the day before. `short_terms.ts` has
  * the margins and the interest.
  *

@@ -30,7 +30,12 @@ export interface CoreOptions {
   shorts?: boolean;
   /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
   script?: ScriptSource;
-  /** Shapes in which operations are answered, from a report of `hsgate probe`. @default the broker's own answers */
+  /**
+   * Shapes of a real broker's answers, from a report of `hsgate probe`. A call with a shape gets an answer in it
+   * instead of the simulated answer.
+   *
+   * @default none
+   */
   answers?: readonly AnswerShape[];
 }
 

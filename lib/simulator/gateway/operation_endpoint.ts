@@ -19,7 +19,7 @@ import type { TradeLogin } from "../endpoints/trade_login.ts";
 interface OperationEndpointOptions {
   calls: Calls;
   faults: Faults;
-  /** Shapes in which operations are answered. @default none */
+  /** Shapes of a real broker's answers; a call with a shape gets no simulated answer. @default none */
   shaped?: ShapedAnswers;
   login: TradeLogin;
   /** Waits; returns early when the gateway closes. */
@@ -102,7 +102,7 @@ function readBody(bytes: Uint8Array): unknown {
   return params ?? {};
 }
 
-/** Returns a rejection with HTTP 200: the code and its documented text before the text, or only the text. */
+/** Returns a rejection with HTTP 200. It begins with the code and the code's documented text, if there are any. */
 function refusedAnswer({ code, text, documented }: Refusal): HttpAnswer {
   const said = documented === undefined ? text : `${documented}: ${text}`;
   return problemAnswer(200, code === undefined ? said : `${code} ${said}`);

@@ -16,8 +16,8 @@
  * The Hong Kong indices behind the futures follow the simulated stocks. An index takes a fixed share of the
  * mean daily move of its basket, from a level near the level of 2024-08-16. The published index differs: it has more
  * members, which move more slowly. The share brings the simulated index near the published level a year later. The
- * index moves in the same direction as the stocks, because tests of futures need that. Levels are whole units of 0.0001
- * points, on hundredths of a point.
+ * index moves in the same direction as the stocks, because tests of futures need that. Levels are in units of 0.0001
+ * points, rounded to 0.01 points.
  *
  * @module
  */
