@@ -48,7 +48,7 @@ const made: Record<string, (found: string, name: string) => unknown> = {
 };
 
 const calendarsAt = (path: string) =>
-  [{ path, isFound: false }, emptyLocalFile(), { env: () => undefined, now: () => 0 }] as const;
+  [{ path, needsTrust: false }, emptyLocalFile(), { env: () => undefined, now: () => 0 }] as const;
 
 async function storeWith(found: string): Promise<void> {
   await using store = await openSqlite(`${found}/hsgate.db`);

@@ -26,22 +26,22 @@ export async function distrustOfStore(path: string): Promise<string | undefined>
 /**
  * Checks a store before it is opened.
  *
- * @param options With `isFound`, for a store that nobody named: this user must have created or trusted it.
+ * @param options With `needsTrust`, for a store that nobody named: this user must have created or trusted it.
  * @returns Whether the store is to be created.
  * @throws {TrustError} If others could have written the store, or somebody else created it.
  */
 export async function checkStore(
   path: string,
-  { isFound, trust }: { isFound: boolean; trust: TrustFile },
+  { needsTrust, trust }: { needsTrust: boolean; trust: TrustFile },
 ): Promise<{ isNew: boolean }> {
   const refuse = (why: string) =>
-    new TrustError(`Cannot use the store "${path}"${isFound ? " of this folder" : ""}: ${why}`, {
+    new TrustError(`Cannot use the store "${path}"${needsTrust ? " of this folder" : ""}: ${why}`, {
       code: "untrusted",
     });
   const distrusted = await distrustOfStore(path);
   if (distrusted !== undefined) throw refuse(distrusted);
   const isNew = !sizeOf(path) && !exists(markPath(path));
-  if (!isFound) return { isNew };
+  if (!needsTrust) return { isNew };
   if (await isLinkOut(path)) {
     throw refuse("it is a link to a file outside the folder; if that file is yours, name it with --store");
   }

@@ -98,7 +98,7 @@ function systemOf(to: string | undefined): System {
 async function warnOfStore(path: string, flags: DeployInput["flags"], host: Host): Promise<void> {
   if (path === ":memory:" || isPostgresUrl(path) || await isNamed(flags, host)) return;
   try {
-    await checkFoundStore(path, { isFound: true, trust: TrustFile.of(host.env) });
+    await checkFoundStore(path, { needsTrust: true, trust: TrustFile.of(host.env) });
   } catch (error) {
     if (!(error instanceof BrokerError)) throw error;
     host.note(`hsgate: warning: every start would use a store that is not trusted: ${plain(error.message)}`);

@@ -23,14 +23,17 @@ type Shared = FlagValues<typeof sharedFlags>;
 /** Path of the file. */
 export interface CalendarsPlace {
   path: string;
-  /** Whether the user did not name the file: it was found in the working folder and may come from somebody else. */
-  isFound: boolean;
+  /**
+   * Whether the file counts only if the user has trusted it: the user did not name it, so a file at this path may come
+   * from somebody else.
+   */
+  needsTrust: boolean;
 }
 
 /** Returns the file that the settings name, or else `hsgate.calendars.json`. */
 export async function calendarsPlace(flags: Shared, host: Host): Promise<CalendarsPlace> {
   const named = host.env("HSGATE_CALENDARS");
-  if (named !== undefined) return { path: named, isFound: false };
+  if (named !== undefined) return { path: named, needsTrust: false };
   const { loadSettingsOf } = await import("./session.ts");
   return await placeIn((await loadSettingsOf(flags, host)).settings.calendars, flags, host);
 }
@@ -49,10 +52,10 @@ async function trustedCalendarsPlace(flags: Shared, host: Host): Promise<Calenda
  * file in that folder needs its own trust. A file outside the folder does not.
  */
 async function placeIn(set: string | undefined, flags: Shared, host: Host): Promise<CalendarsPlace> {
-  if (set === undefined) return { path: FILE, isFound: true };
-  if ((flags.config ?? host.env("HSGATE_CONFIG")) !== undefined) return { path: set, isFound: false };
+  if (set === undefined) return { path: FILE, needsTrust: true };
+  if ((flags.config ?? host.env("HSGATE_CONFIG")) !== undefined) return { path: set, needsTrust: false };
   const { placeOf } = await import("../../../lib/runner/trust/trusted_files.ts");
-  return { path: set, isFound: isInside(await Deno.realPath("."), await placeOf(set)) };
+  return { path: set, needsTrust: isInside(await Deno.realPath("."), await placeOf(set)) };
 }
 
 /** A calendar file, and whether it may be used. */
@@ -75,7 +78,7 @@ export interface CalendarFile {
  * @throws {TrustError} If it is a link to a file outside the folder.
  */
 export async function findCalendars(
-  { path, isFound }: CalendarsPlace,
+  { path, needsTrust }: CalendarsPlace,
   host: Pick<Host, "env">,
 ): Promise<CalendarFile | undefined> {
   if (!exists(path)) return undefined;
@@ -84,7 +87,7 @@ export async function findCalendars(
     return new TrustError(`Cannot use "${path}" of this folder: ${why}`, { code: "untrusted" });
   };
   const { isLinkOut } = await import("../../../lib/runner/trust/trusted_files.ts");
-  if (isFound && await isLinkOut(path)) {
+  if (needsTrust && await isLinkOut(path)) {
     throw await refuse(
       "it is a link to a file outside the folder; if that file is yours, name it with HSGATE_CALENDARS",
     );
@@ -94,7 +97,7 @@ export async function findCalendars(
   const text = trustedText(path, read);
   const { parseLocalFile } = await import("../../../lib/calendars/local_file.ts");
   const calendars = { path, text, file: await parseLocalFile(text, path) };
-  if (!isFound) return { ...calendars, standing: "plain" };
+  if (!needsTrust) return { ...calendars, standing: "plain" };
   const [{ judgeCalendars }, { TrustFile }] = await Promise.all([
     import("../../../lib/runner/trust/trusted_files.ts"),
     import("../../../lib/runner/trust/trust_file.ts"),
@@ -169,14 +172,14 @@ async function apply(file: LocalFile | undefined, host: Pick<Host, "calendars">)
 
 /** Replaces the whole file, records its trust if it is in the working folder, and applies it. */
 export async function writeCalendars(
-  { path, isFound }: CalendarsPlace,
+  { path, needsTrust }: CalendarsPlace,
   file: LocalFile,
   host: Pick<Host, "env" | "now" | "calendars">,
 ): Promise<void> {
   const { formatLocalFile } = await import("../../../lib/calendars/local_file.ts");
   const text = formatLocalFile(file);
   replaceFile(path, text);
-  if (isFound) {
+  if (needsTrust) {
     const [{ trustCalendars }, { TrustFile }] = await Promise.all([
       import("../../../lib/runner/trust/trusted_files.ts"),
       import("../../../lib/runner/trust/trust_file.ts"),

@@ -184,8 +184,8 @@ export async function refuseLinkedOut(path: string, flags: StoreFlags, host: Hos
 /** Checks a store before it is opened. @throws {TrustError} If another user may have created it. */
 async function checkedStore(path: string, flags: StoreFlags, host: Host): Promise<{ isNew: boolean }> {
   if (path === ":memory:") return { isNew: false };
-  const isFound = !await isNamed(flags, host);
-  return await checkStore(path, { isFound, trust: TrustFile.of(host.env) }).catch((error) => {
+  const needsTrust = !await isNamed(flags, host);
+  return await checkStore(path, { needsTrust, trust: TrustFile.of(host.env) }).catch((error) => {
     throw storeError(path, error);
   });
 }

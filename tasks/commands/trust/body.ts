@@ -134,7 +134,7 @@ const isRecipeFile = (path: string) =>
 
 /** Returns a calendar file. @throws {UsageError} If there is none at the path. */
 async function readDays(path: string, host: Pick<Host, "env">): Promise<CalendarFile> {
-  const found = await findCalendars({ path, isFound: true }, host);
+  const found = await findCalendars({ path, needsTrust: true }, host);
   if (found === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
   return found;
 }
@@ -284,7 +284,7 @@ async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "h
 /** Returns whether a recorded calendar file is unchanged; `false` if it cannot be read. */
 async function isSameFile(path: string, host: Pick<Host, "env">): Promise<boolean> {
   try {
-    return (await findCalendars({ path, isFound: true }, host))?.standing === "trusted";
+    return (await findCalendars({ path, needsTrust: true }, host))?.standing === "trusted";
   } catch {
     return false; // a command that uses the file gives the reason
   }
