@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a script talks to its terminal; this line stays here
+// deno-lint-ignore-file no-console -- a script prints to its terminal; `hsgate init` leaves this line out of its copy
 /**
  * Connects to the account that the scripts and the notebook read: the one that `hsgate.yaml` and the environment
  * name.

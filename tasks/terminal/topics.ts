@@ -96,8 +96,8 @@ export const topics: Readonly<Record<string, Topic>> = {
   "time-zones": {
     summary: "in which time zone each time is shown",
     lines: text(
-      "Tables show times of the market in Hong Kong time (HKT), also those of other exchanges: quotes, bars of " +
-        "minutes, fills, pushes, the portfolio. Runs, notices and leases are shown in UTC. Slots are shown in the " +
+      "Tables show market times (of quotes, minute bars, fills, pushes and the portfolio) in Hong Kong time (HKT), " +
+        "for every exchange. Runs, notices and leases are shown in UTC. Slots are shown in the " +
         "zone of their schedule. The title of the column names the zone.",
       "Dates are trading days of the exchange: a fill in New York at 03:59 HKT belongs to the day before. JSON and " +
         "CSV have times in UTC, except for members that the broker writes in the time of the exchange.",

@@ -27,7 +27,7 @@ interface ShowOptions {
 
 type ShowHost = Pick<Host, "note" | "errTerminal" | "color" | "env" | "isTerminal" | "size">;
 
-/** Time between two drawings. Users cannot read faster. */
+/** Time between two redraws by the timer. Events redraw at most four times as often. */
 const REDRAW_MS = 100;
 
 /** Starts a progress display. */

@@ -166,7 +166,7 @@ export async function applyTrustedCalendars(
 }
 
 async function apply(file: LocalFile | undefined, host: Pick<Host, "calendars">): Promise<void> {
-  // Without a file, commands that need no trading days do not load them.
+  // Without a file, `host.calendars` stays unset: only commands that need trading days load the built-in calendars.
   host.calendars = file && new (await import("../../../lib/calendars/mod.ts")).Calendars(file);
 }
 
