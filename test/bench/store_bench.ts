@@ -349,7 +349,7 @@ async function measureClaim(pair: Pair, kind: Kind): Promise<void> {
   rounds.report(`claim-to-first-step-${kind}`, targets[kind]);
 }
 
-/** Rows that a pass wrote, by the tables that they belong to. */
+/** `added`: rows that a pass added to `run`. `skipped`: keys of the runs that it skipped. */
 interface Written {
   added: SqlValue[][];
   skipped: string[];

@@ -1,5 +1,5 @@
 /**
- * Provides a proxy for a gateway that forwards all calls and records requests and answers word for word.
+ * Provides a proxy for a gateway that forwards all calls and records the parsed requests and answers.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** Tests of single guard rails: both sides of every figure that a rule compares. */
+/** Tests of single guard rails: values just within and just beyond each limit. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { add } from "../../lib/decimal.ts";
 import { buyingPower } from "../../lib/desk/guards/broker_figures.ts";
@@ -224,7 +224,7 @@ Deno.test("buyingPower: an order may use the broker's figure, and not one lot mo
   await check({ ...SALE, quantity: "400" }, buying("300"));
 });
 
-Deno.test("buyingPower: orders that the figure may not contain yet count with their fees", async () => {
+Deno.test("buyingPower: orders that may be missing from the figure are subtracted, with their fees", async () => {
   const other = { ...ORDER, quantity: "100", price: "550" };
   for (const state of ["planned", "approved", "sent", "unknown"] as const) {
     const wanted = { ...buying("300"), earlier: [intent(other, { state })] };
@@ -320,7 +320,7 @@ Deno.test("buyingPower and allowShort: an amendment may use what its order alrea
   );
 });
 
-Deno.test("allowShort: unresolved sales count, a conditional sale counts with the whole holding", async () => {
+Deno.test("allowShort: unresolved sales count, and a conditional sale may use the whole holding", async () => {
   const market = { holding: { quantity: "500", sellableQuantity: "300" } };
   await check({ ...SALE, quantity: "300" }, { market });
   await assertRefuses("allowShort", { ...SALE, quantity: "400" }, { market }, "quantity is 300");

@@ -25,7 +25,7 @@ Deno.test(
 );
 
 Deno.test(
-  "contractMonths() lists spot, next, two quarters, and five Decembers of the long products",
+  "contractMonths() lists spot, next, two quarters, and five Decembers of long-dated products",
   pure,
   () => {
     assertEquals(contractMonths(product("MHI"), "2025-08-15"), ["2025-08", "2025-09", "2025-12", "2026-03"]);

@@ -1,6 +1,6 @@
 /**
  * Types the commands of README's "The first ten minutes" on two empty machines: one has only Node.js and npm, the other
- * only Deno. Downloads packages, so `deno task ok` runs it, and `deno task test` does not.
+ * only Deno. Only `deno task ok` runs it, and not `deno task test`, because it downloads packages.
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { pageText } from "../support/page_scripts.ts";
@@ -25,7 +25,7 @@ function freePorts(): [string, string] {
   return [String(one.addr.port), String(other.addr.port)];
 }
 
-/** The longest wait for what happens within a minute. */
+/** Longest wait for something that usually takes less than a minute. */
 const MINUTES = { limitMs: 240_000 };
 
 /** Presses Ctrl-C, and waits until the program has ended without an error. */

@@ -276,7 +276,7 @@ Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, a
   ]);
 });
 
-Deno.test("compileRecipe() reports the mistakes of a file full of mistakes within its time limit", async () => {
+Deno.test("compileRecipe() reports about 100 mistakes of a file full of mistakes", async () => {
   const keys = Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`);
   assertEquals((await problemsOf(keys.join("\n"))).length, 1, "too many values");
   const found = await problemsOf(keys.slice(0, 5_000).join("\n"));
@@ -344,7 +344,7 @@ Deno.test("compileRecipe() evaluates the known values of a recipe with one budge
     { length: 50 },
     (_, at) => `  - { id: c${at}, cron: "${at} * * * *", timezone: UTC }\n`,
   ).join("");
-  // Of each schedule one time for its own check, and two times for the 100 steps.
+  // The compiler computes three run times of each schedule: one for its own check, and two for all 100 steps.
   const { nextRun } = Cron.prototype;
   let computed = 0;
   Cron.prototype.nextRun = function (...args) {
@@ -827,7 +827,7 @@ steps:
   );
 });
 
-Deno.test("runRecipe() compares the prices of a quote, an order book and bars as decimals", async () => {
+Deno.test("runRecipe() compares the prices of a quote, an order book and ticks as decimals", async () => {
   const security = '{ type: hk-stock, symbol: "00700.HK" }';
   const recipe = await compileRecipe(
     `name: prices
@@ -880,7 +880,7 @@ Deno.test("lastSessions() counts days on which one of the markets has opened", (
   });
 });
 
-Deno.test("limits of a recipe narrow those of the account; a wider one is a mistake of check, at its line", async () => {
+Deno.test("limits of a recipe narrow those of the account; check reports a wider one as a mistake, with its line", async () => {
   const text = (limits: string) =>
     `name: buy\nlimits: ${limits}\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n`;
   const account = readLimits({

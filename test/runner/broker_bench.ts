@@ -1,6 +1,6 @@
 /**
- * Runs that place orders at a simulated broker at ten on Friday, for tests that harm their store, their lease or their
- * answers.
+ * Provides runs that place orders at a simulated broker at ten on Friday, for tests that harm their store, their lease
+ * or their answers.
  *
  * @module
  */

@@ -258,7 +258,7 @@ testBoth(
       true,
     );
     await b.scheduler.drain();
-    assertEquals(ran, 5, "a round of its own reuses nothing");
+    assertEquals(ran, 5, "a rerun from the start reuses no outputs");
     const orders = recipe({ name: "orders", class: "write" });
     await assertRejects(
       async () => await backfill(b.store, orders, { calendars: builtInCalendars, ...range, mode: "all" }),

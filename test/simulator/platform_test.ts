@@ -58,7 +58,7 @@ async function tradeLogin(
 const askFunds = (client: SocketClient) =>
   client.call(REQUEST.funds, "TradeQueryMarginFundInfoRequest", [[1, "K"]]);
 
-/** Number, id, code and text of an answer. */
+/** Number, code, text and payload name of an answer. */
 const gist = ({ type, code, text, name }: Answer) => [type, code, text, name];
 const TOKEN_GONE = [999, "1014", "login timeout", ""];
 const DISPLACED = [999, "1013", "displaced by another login", ""];
@@ -402,7 +402,7 @@ Deno.test("platform sockets answer heartbeats with or without a body, before Ini
   }
 });
 
-Deno.test("platform sockets announce the heartbeat and close after three silent intervals", async () => {
+Deno.test("platform sockets announce the heartbeat interval, and close after the silence limit", async () => {
   await using usual = await start();
   using first = await SocketClient.open(usual.info.hqServer, usual.info, await logIn(usual.info));
   assertEquals(first.heartbeatSec, 30);
@@ -619,7 +619,7 @@ Deno.test("platform pushes quotes to the connection with the subscription", asyn
   assertEquals((await first.next())?.type, 0, "nothing was pushed in between");
 });
 
-Deno.test("platform answers KL for subscribed securities, with zeros that are not on the wire", async () => {
+Deno.test("platform answers a KLRequest only for subscribed securities, and reads absent fields as zero", async () => {
   await using platform = await start();
   const { info } = platform;
   using hq = await SocketClient.open(info.hqServer, info, await logIn(info));

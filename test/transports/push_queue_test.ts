@@ -60,7 +60,7 @@ Deno.test("PushQueue delivers every value again when few events wait, and none o
   const queue = new PushQueue({ conflateAbove: 3 });
   for (const event of [quote("X", 1), quote("A", 2), quote("B", 3), quote("A", 4)]) queue.push(event);
   for (let read = 0; read < 2; read++) await queue.next();
-  // Two events wait now: B and the mark. The next values are added, and the value after them replaces the newest.
+  // Two events wait now: B and the `conflated` event. B 5 is added, and then B 6 replaces it.
   for (const event of [quote("B", 5), quote("B", 6)]) queue.push(event);
   assertEquals(await rest(queue), [quote("B", 3), { type: "conflated", count: 2 }, quote("B", 6)]);
 });
