@@ -1,7 +1,8 @@
 /** Tests that the files of a day reach the disk, and that later changes to them are noticed. */
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { DayBookError } from "../../lib/day_book/mod.ts";
 import { ExportFolder } from "../../lib/day_book/folder/export_folder.ts";
+import { readRows } from "../../lib/day_book/rows/files.ts";
 import { exists } from "../../lib/private_files.ts";
 import { bookOf, DAY, openBook } from "./books.ts";
 import { temporaryFolder } from "./simulated.ts";
@@ -181,6 +182,13 @@ Deno.test("exportDayBook() accepts no day of a stranger's folder whose summary l
       { markets: { constructor: { lists: {} } } },
       { rows: null },
       { checks: [null] },
+      // The names of lists become parts of the paths that `--join` writes.
+      { rows: { "x/../../../escaped": 1 } },
+      { markets: { us: { lists: { "../../secret": { rows: 1, origin: "history" } } } } },
+      { markets: { us: { lists: { fills: { rows: 1, origin: "/../../secret" } } } } },
+      { settings: { ...JSON.parse(original).settings, formats: ["/../../secret.txt"] } },
+      { settings: { ...JSON.parse(original).settings, markets: ["__proto__"] } },
+      { day: "../x" },
     ]
   ) {
     changed(wrong);
@@ -206,6 +214,45 @@ Deno.test("exportDayBook() accepts no day of a stranger's folder whose summary l
     changed(change);
     assertEquals((await assertRejects(() => book.again(), DayBookError)).code, "link");
   }
+});
+
+Deno.test("readRows() names the line of a stranger's file that is not a row", () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/fills.jsonl`;
+  const good = '{"rowKey":"hk/1"}';
+  for (const line of ["null", "1", "[]", '"x"', "{}", '{"rowKey":{}}', '{"rowKey"', "[".repeat(100_000)]) {
+    Deno.writeTextFileSync(path, `${good}\n${line}\n`);
+    const error = assertThrows(() => [...readRows(path, "jsonl")], DayBookError);
+    assertEquals([error.code, error.message.split(";")[0]], [
+      "not-a-row",
+      `Cannot read "${path}": line 2 is not a row of a day book`,
+    ]);
+  }
+});
+
+Deno.test("readRows() looks at each character once: a huge row, or a quote that stays open, holds nothing up", () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/fills`;
+  const long = "x".repeat(24 * 1024 * 1024);
+  Deno.writeTextFileSync(`${path}.jsonl`, `{"rowKey":"1","name":"${long}"}\n{"rowKey":"2"}\n`);
+  // The line ends fall on each place of a block.
+  const lines = 'a""\r\n'.repeat(65_536);
+  Deno.writeTextFileSync(`${path}.csv`, `rowKey,name\r\n1,"${lines}"\r\n2,"b""\r\n"\r\n`);
+  const begun = performance.now();
+  assertEquals([...readRows(`${path}.jsonl`, "jsonl")].map(({ rowKey }) => rowKey), ["1", "2"]);
+  const rows = [...readRows(`${path}.csv`, "csv")];
+  assertEquals(rows.map(({ rowKey }) => rowKey).at(-1), "2");
+  assertEquals(rows.at(-1)?.name, 'b"\n', "the parser turns a line end within quotes into \\n");
+  const open = `${"a".repeat(30)}\r\n`.repeat(400_000);
+  Deno.writeTextFileSync(`${path}.csv`, `rowKey,name\r\n1,"${open}`);
+  assertEquals([...readRows(`${path}.csv`, "csv")], [], "a row without an end is no row");
+  const ms = performance.now() - begun;
+  assert(ms < 20_000, `${ms} ms`);
+  Deno.writeTextFileSync(`${path}.jsonl`, "x".repeat(1024 * 1024).repeat(65));
+  assertStringIncludes(
+    assertThrows(() => [...readRows(`${path}.jsonl`, "jsonl")], DayBookError).message,
+    "a row has more than 67108864 characters",
+  );
 });
 
 Deno.test("exportDayBook() keeps final days that an older export wrote, and reads its empty days again", async () => {

@@ -9,6 +9,7 @@ import { Market } from "../../dictionaries/market.ts";
 import { exists } from "../../private_files.ts";
 import { readRegularTextSync } from "../../regular_files.ts";
 import { listsOf } from "../reading/lists.ts";
+import { dayBookColumns } from "../rows/columns.ts";
 import type { ListReading } from "../checks/losses.ts";
 import { KEPT_DIFFERENCES, readRows } from "../rows/files.ts";
 import { fileRecord, type Settings, type Summary } from "./summary.ts";
@@ -235,30 +236,38 @@ function isSummary(value: unknown): value is Summary | OlderSummary {
   if (!isMap(value)) return false;
   const { version, settings, files, rows, markets, checks, differences } = value;
   const isKnown = (market: string) => market === "futures" || Market.names.some((name) => name === market);
+  // Names of lists become parts of paths.
+  const isList = (list: string) => Object.hasOwn(dayBookColumns, list);
   const areLists = (lists: unknown) =>
     isMap(lists) &&
-    Object.values(lists).every((each) =>
-      isMap(each) && typeof each.rows === "number" && typeof each.origin === "string"
+    Object.entries(lists).every(([list, each]) =>
+      isList(list) && isMap(each) && typeof each.rows === "number" &&
+      isOneOf(["history", "today"], each.origin)
     );
   return (version === 1 || version === 2) &&
-    isMap(settings) && isTexts(settings.markets) && isTexts(settings.formats) &&
+    isMap(settings) && isTexts(settings.markets) && settings.markets.every(isKnown) &&
+    isTexts(settings.formats) && settings.formats.every((form) => isOneOf(["csv", "jsonl"], form)) &&
     (version === 1 || isTexts(settings.accounts)) &&
     isMap(files) &&
     Object.entries(files).every(([name, each]) => /^\w[\w.-]*$/.test(name) && isMap(each)) &&
-    isMap(rows) && Object.values(rows).every((count) => typeof count === "number") &&
+    isMap(rows) &&
+    Object.entries(rows).every(([list, count]) => isList(list) && typeof count === "number") &&
     isMap(markets) &&
     Object.entries(markets).every(([market, each]) =>
       isKnown(market) && isMap(each) && areLists(each.lists) && areLists(each.otherLists ?? {})
     ) &&
     Array.isArray(checks) && checks.every(isMap) && typeof differences === "number" &&
-    [value.day, value.status].every((each) => typeof each === "string") &&
+    typeof value.day === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value.day) &&
+    typeof value.status === "string" &&
     [value.incomplete, value.provisionalBecause, value.contradicts ?? []].every(isTexts);
 }
 
 /** Returns whether a value is a JSON object. */
 export const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-const isTexts = (value: unknown) => Array.isArray(value) && value.every((each) => typeof each === "string");
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === "string");
+const isOneOf = (names: readonly string[], value: unknown) => names.some((name) => name === value);
 
 function foreign(path: string): DayBookError {
   return new DayBookError(

@@ -10,7 +10,7 @@ import { PRIVATE_FILE } from "../../private_files.ts";
 import { openRegularSync } from "../../regular_files.ts";
 import { plainText, shownJson } from "../../shown_text.ts";
 import type { AnyRow, Column, RowContext } from "./columns.ts";
-import type { DayBookFormat, DayBookMarket, Difference } from "../types.ts";
+import { DayBookError, type DayBookFormat, type DayBookMarket, type Difference } from "../types.ts";
 
 const BLOCK_BYTES = 64 * 1024;
 /** Maximum number of bytes of a UTF-16 unit in UTF-8. */
@@ -127,11 +127,14 @@ export class TextFile {
 
 /**
  * Yields the rows of a file that an export wrote. Every value is text, except for the flags of JSON Lines. Empty values
- * are left out.
+ * are left out. The file may come from somebody else.
+ *
+ * @throws {DayBookError} With code `not-a-row` if a line of JSON is not a row, or a row is longer than 64 Mi characters.
  */
 export function* readRows(path: string, form: DayBookFormat): Generator<AnyRow> {
   if (form === "jsonl") {
-    for (const line of records(path, "\n", false)) yield JSON.parse(line) as AnyRow; // a row that an export wrote
+    let number = 0;
+    for (const line of records(path, "\n", false)) yield parsedRow(line, path, ++number);
     return;
   }
   let names: string[] | undefined;
@@ -148,22 +151,53 @@ function rowOf(names: readonly string[], cells: readonly string[]): AnyRow {
   return row;
 }
 
-/** Splits a file at its line ends, except within quotes. */
+function parsedRow(line: string, path: string, number: number): AnyRow {
+  let row: unknown;
+  try {
+    row = JSON.parse(line);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  if (typeof row === "object" && row !== null && "rowKey" in row && typeof row.rowKey === "string") {
+    return row as AnyRow; // an object
+  }
+  throw notARow(path, `line ${number} is not a row of a day book`);
+}
+
+function notARow(path: string, why: string): DayBookError {
+  return new DayBookError(
+    `Cannot read "${path}": ${why}; move the folder of the day away, or choose another folder`,
+    { code: "not-a-row" },
+  );
+}
+
+/** Maximum number of characters of a row. */
+const MOST_ROW = 64 * 1024 * 1024;
+
+/** Splits a file at its line ends, except within quotes. Looks at each character once, however long a row is. */
 function* records(path: string, end: string, quotes: boolean): Generator<string> {
   using file = openRegularSync(path);
   const block = new Uint8Array(BLOCK_BYTES);
   const decoder = new TextDecoder();
-  let [rest, open] = ["", ""];
+  let parts: string[] = [];
+  let length = 0;
+  let isQuoted = false;
+  /** The first character of a line end whose second one is in the next block. */
+  let held = "";
   for (let count; (count = file.readSync(block)) !== null;) {
-    const lines = (rest + decoder.decode(block.subarray(0, count), { stream: true })).split(end);
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      open += line;
-      if (quotes && open.split('"').length % 2 === 0) open += end; // a quote is still open
-      else {
-        yield open;
-        open = "";
+    let text = held + decoder.decode(block.subarray(0, count), { stream: true });
+    held = end.length > 1 && text.endsWith(end[0]!) ? end[0]! : "";
+    if (held !== "") text = text.slice(0, -1);
+    for (const [index, line] of text.split(end).entries()) {
+      if (index > 0 && isQuoted) parts.push(end);
+      else if (index > 0) {
+        yield parts.join("");
+        [parts, length] = [[], 0];
       }
+      parts.push(line);
+      length += line.length;
+      if (length > MOST_ROW) throw notARow(path, `a row has more than ${MOST_ROW} characters`);
+      if (quotes && line.split('"').length % 2 === 0) isQuoted = !isQuoted;
     }
   }
 }
