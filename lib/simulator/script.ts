@@ -204,6 +204,8 @@ export function scriptPlan(source: ScriptSource, calendars: Calendars = builtInC
     // This schema has no type for dates, so a time stays a text.
     given = parse(text, { schema: "core" }) ?? [];
   } catch (error) {
+    // The parser calls itself for each level until the stack is full.
+    if (error instanceof RangeError) throw new ScriptError(fileName, ["lists and maps are nested too deep"]);
     throw new ScriptError(fileName, [error instanceof Error ? error.message : String(error)]);
   }
   return planOf(given, fileName, calendars);
@@ -285,9 +287,9 @@ class Planner {
 
   #halts(): Halt[] {
     const used = new Set<number>();
+    const resumes = this.#resumes.toSorted((a, b) => a.at - b.at);
     const halts = this.#stops.map(({ key, at, until, of }): Halt => {
-      const resume = this.#resumes.filter((each) => each.key === key && each.at > at)
-        .sort((a, b) => a.at - b.at)[0];
+      const resume = resumes.find((each) => each.key === key && each.at > at);
       if (resume !== undefined && resume.at < (until ?? Infinity)) used.add(resume.index);
       return { ...of, from: at, until: Math.min(until ?? Infinity, resume?.at ?? Infinity) };
     });

@@ -277,6 +277,35 @@ Deno.test("script: aliases, sizes and numbers of entries have limits, and an err
   assertEquals(issuesOf(" ".repeat(1_000_001)), ["expected at most 1000000 characters"]);
 });
 
+Deno.test("script: thousands of actions on a day, and factors without end, give prices within limits in a short time", () => {
+  const days = ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14", "2025-08-15", "2025-08-18"];
+  const many = (entry: ScriptEntry) => Array.from({ length: 4_000 }, () => entry);
+  const joins: ScriptEntry[] = days.map((on) => ({ what: "split", symbol: tencent, on, ratio: "1:9999" }));
+  const scripts: ScriptEntry[][] = [
+    many({ what: "split", symbol: tencent, on: days[4]!, ratio: "9999:1" }),
+    many({ what: "split", symbol: tencent, on: days[4]!, ratio: "1:9999" }),
+    many({ what: "dividend", symbol: tencent, on: days[4]!, cash: "999999" }),
+    joins,
+    days.map((on) => ({ what: "gap", symbol: tencent, on, to: "9999999" })),
+    [...joins, { what: "gap", symbol: tencent, on: "2025-08-19", by: "999%" }],
+  ];
+  const begun = performance.now();
+  for (const script of scripts) {
+    const { broker } = open("2025-08-20 10:30", script);
+    const price = Number(marketOf(...script).lastPrice(tencent, at("2025-08-20 10:30")));
+    assert(price > 0 && price <= 200_000, `${JSON.stringify(script[0])}: ${price}`);
+    const bar = marketOf(...script).dayBar(tencent, "2025-08-19");
+    assert(Number(bar?.low) > 0 && Number(bar?.high) <= 200_000, JSON.stringify(bar));
+    broker.call("account.holdings", { market: "hk" });
+  }
+  const ms = performance.now() - begun;
+  assert(ms < 30_000, `${ms} ms`);
+  assertEquals(
+    assertThrows(() => scriptPlan({ text: "[".repeat(400_000), fileName: "deep.yaml" }), ScriptError).issues,
+    ["lists and maps are nested too deep"],
+  );
+});
+
 Deno.test("script: the JSON Schema, the help of sim and the page name every kind of entry", async () => {
   const schema = JSON.stringify(scriptJsonSchema());
   const page = await Deno.readTextFile(new URL("../../docs/simulator.md", import.meta.url));

@@ -7,7 +7,7 @@
 import type { CorporateAction } from "../../facts/corporate_actions.ts";
 import type { Market } from "../../facts/listings.ts";
 import { type Asset, referenceClose } from "./asset.ts";
-import { UNITS } from "./grid.ts";
+import { type Grid, UNITS } from "./grid.ts";
 import type { UnitBar } from "./packing.ts";
 import type { DayPath, Tick } from "./path.ts";
 import { minuteAt } from "./timeline.ts";
@@ -71,6 +71,21 @@ interface Changed {
   factor: number;
 }
 
+/** Highest price of a script, in whole units: 200,000.00. Higher prices do not fit into the columns of a day. */
+const MOST_UNITS = 200_000 * UNITS;
+/** Largest factor between scripted and unscripted prices, and the inverse of the smallest. */
+const MOST_FACTOR = 1e12;
+
+/** Returns the nearest grid price from one step to {@linkcode MOST_UNITS}. */
+function snap(grid: Grid, price: number): number {
+  return grid.snap(Math.min(MOST_UNITS, price));
+}
+
+/** Returns a factor within its limits: many splits would otherwise make it infinite or zero. */
+function bounded(factor: number): number {
+  return Math.min(MOST_FACTOR, Math.max(1 / MOST_FACTOR, factor));
+}
+
 class Shape {
   readonly #asset: Asset;
   readonly #moves: readonly Move[];
@@ -128,10 +143,14 @@ class Shape {
 
   /** Returns the factor by which the scripted dividends and splits of a day change the price. */
   #actionFactor(index: number): number {
-    return this.#actionsOn(index).reduce((part, { cash, newShares, oldShares }) => {
-      const close = this.#bar(index - 1).close;
-      return part * (close - Number(cash) * UNITS) / close * oldShares / newShares;
-    }, 1);
+    const actions = this.#actionsOn(index);
+    if (actions.length === 0) return 1;
+    const { close } = this.#bar(index - 1);
+    return actions.reduce(
+      (part, { cash, newShares, oldShares }) =>
+        bounded(part * Math.max(0, close - Number(cash) * UNITS) / close * oldShares / newShares),
+      1,
+    );
   }
 
   /** Returns the close before a day, adjusted for that day's dividends and splits, known and scripted. */
@@ -140,7 +159,7 @@ class Shape {
     const { close } = this.#bar(index - 1);
     const known = referenceClose(this.#asset, index) / this.#asset.bar(index - 1).close;
     const left = known * this.#actionFactor(index);
-    return left === 1 ? close : this.#asset.grid(this.#asset.timeline.day(index).date).snap(close * left);
+    return left === 1 ? close : snap(this.#asset.grid(this.#asset.timeline.day(index).date), close * left);
   }
 
   #bar(index: number): UnitBar {
@@ -148,12 +167,12 @@ class Shape {
     const bar = this.#asset.bar(index);
     const factor = this.#factorBefore(index);
     if (factor === 1) return bar;
-    const snap = this.#scale(index, factor);
+    const scale = this.#scale(index, factor);
     return {
-      open: snap(bar.open),
-      high: snap(bar.high),
-      low: snap(bar.low),
-      close: snap(bar.close),
+      open: scale(bar.open),
+      high: scale(bar.high),
+      low: scale(bar.low),
+      close: scale(bar.close),
       volume: bar.volume,
     };
   }
@@ -173,7 +192,7 @@ class Shape {
 
   #scale(index: number, factor: number): (price: number) => number {
     const grid = this.#asset.grid(this.#asset.timeline.day(index).date);
-    return (price) => grid.snap(price * factor);
+    return (price) => snap(grid, price * factor);
   }
 
   /** Computes a day with moves, halts, dividends or splits. */
@@ -194,7 +213,7 @@ class Shape {
   #move(index: number, ticks: Tick[][]): number {
     const day = this.#asset.timeline.day(index);
     const grid = this.#asset.grid(day.date);
-    let factor = this.#factorBefore(index) * this.#actionFactor(index);
+    let factor = bounded(this.#factorBefore(index) * this.#actionFactor(index));
     const all = ticks.flat();
     const original = all.map(({ price }) => price);
     const moves = this.#moves.filter((move) => move.day === index).map((move) => {
@@ -206,7 +225,7 @@ class Shape {
       const level = move.factor === undefined
         ? move.to ?? original[end]!
         : this.#reference(index) * move.factor;
-      const price = grid.snap(level);
+      const price = snap(grid, level);
       return { ...move, end, price, after: price / original[end]! };
     });
     let next = 0;
@@ -215,11 +234,11 @@ class Shape {
       const move = moves[next];
       if (move !== undefined && move.end === place) return { ...tick, price: move.price };
       if (move === undefined || tick.at < move.from || move.until <= move.from) {
-        return { ...tick, price: grid.snap(original[place]! * factor) };
+        return { ...tick, price: snap(grid, original[place]! * factor) };
       }
       const part = Math.min(1, (tick.at - move.from) / (move.until - move.from));
       const between = factor + (move.after - factor) * part;
-      return { ...tick, price: grid.snap(original[place]! * between) };
+      return { ...tick, price: snap(grid, original[place]! * between) };
     });
     let start = 0;
     for (const [minute, list] of ticks.entries()) {
