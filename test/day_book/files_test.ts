@@ -216,6 +216,40 @@ Deno.test("exportDayBook() accepts no day of a stranger's folder whose summary l
   }
 });
 
+Deno.test("exportDayBook() writes and publishes nothing through a link that replaces the folder of an unfinished day", async () => {
+  for (const stage of ["read", "hasSecret"]) {
+    await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+    const [partial, victim] = [`${book.out}/.${DAY}.partial`, `${book.out}/victim`];
+    Deno.mkdirSync(victim, { recursive: true });
+    const mine = ["fills.csv", "fills.jsonl", "summary.json", "precious.part"];
+    for (const name of mine) Deno.writeTextFileSync(`${victim}/${name}`, "precious");
+    const plant = () => {
+      Deno.renameSync(partial, `${book.out}/moved`);
+      // The link leads to a folder with the files that the export needs.
+      for (const { name } of Deno.readDirSync(`${book.out}/moved`)) {
+        if (!exists(`${victim}/${name}`)) Deno.copyFileSync(`${book.out}/moved/${name}`, `${victim}/${name}`);
+      }
+      Deno.symlinkSync("victim", partial);
+    };
+    let isPlanted = false;
+    const error = await assertRejects(
+      () =>
+        book.again({
+          onProgress: (event) => event.type === "stage" && event.stage === stage && plant(),
+          hasSecret: () => {
+            if (stage === "hasSecret" && !isPlanted) plant();
+            isPlanted = true;
+            return false;
+          },
+        }),
+      DayBookError,
+    );
+    assertEquals([error.code, exists(`${book.out}/${DAY}`), exists(partial)], ["link", false, false], stage);
+    assertStringIncludes(error.message, "another program replaced the folder of the unfinished day");
+    for (const name of mine) assertEquals(Deno.readTextFileSync(`${victim}/${name}`), "precious", name);
+  }
+});
+
 Deno.test("readRows() names the line of a stranger's file that is not a row", () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/fills.jsonl`;

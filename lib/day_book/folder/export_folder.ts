@@ -20,6 +20,8 @@ const LOCK = ".day-book.lock";
 /** An open folder of day books. Dispose it to unlock the folder for other exports. */
 export class ExportFolder implements Disposable {
   readonly #lock: Deno.FsFile;
+  /** Device and number of the folder of the unfinished day. */
+  #begun: Pick<Deno.FileInfo, "dev" | "ino"> | undefined;
 
   private constructor(readonly out: string, lock: Deno.FsFile) {
     this.#lock = lock;
@@ -83,8 +85,27 @@ export class ExportFolder implements Disposable {
   /** Creates the empty folder into which a day is written. Returns its path. */
   begin(day: string): string {
     this.discard(day);
-    Deno.mkdirSync(this.#hidden(day, "partial"), { mode: PRIVATE_FOLDER });
-    return this.#hidden(day, "partial");
+    const folder = this.#hidden(day, "partial");
+    Deno.mkdirSync(folder, { mode: PRIVATE_FOLDER });
+    this.#begun = Deno.lstatSync(folder);
+    return folder;
+  }
+
+  /**
+   * Checks that the folder of the unfinished day is still the one that {@linkcode begin} created. Another program
+   * could have put a link in its place, through which the export would replace files elsewhere.
+   *
+   * @throws {DayBookError} With code `link` if it is another folder, or a link.
+   */
+  checkBegun(day: string): void {
+    const folder = this.#hidden(day, "partial");
+    const { isSymlink, dev, ino } = Deno.lstatSync(folder);
+    if (!isSymlink && dev === this.#begun?.dev && ino === this.#begun.ino) return;
+    throw new DayBookError(
+      `Cannot export into "${this.out}": another program replaced the folder of the unfinished day; choose a folder ` +
+        "in which no other program writes",
+      { code: "link" },
+    );
   }
 
   /** Removes the partly written folder of a day. */
@@ -103,6 +124,7 @@ export class ExportFolder implements Disposable {
       this.#hidden(name, "previous"),
       this.path(name),
     ];
+    this.checkBegun(day);
     syncFolder(partial);
     if (exists(place)) {
       Deno.renameSync(place, previous);

@@ -133,12 +133,15 @@ async function place(options: PlaceOptions): Promise<Placed> {
   const rivals = beside.filter((each) => !covered.includes(each)).map(({ name }) => name);
 
   contradictions.finish();
-  const draft = await draftDay(dayParts, await judgeDay(dayParts), folder);
+  const judgement = await judgeDay(dayParts);
+  exportFolder.checkBegun(day);
+  const draft = await draftDay(dayParts, judgement, folder);
 
   const put = (standing: Standing, name: string, old: KeptDay | undefined): WrittenDay => {
     const written = placed(draft, standing);
     if (old !== undefined && isComplete(old) && old.text === written.summaryText) exportFolder.discard(day);
     else {
+      exportFolder.checkBegun(day);
       writeSummary(folder, written);
       rejectSecrets(folder, day, options.hasSecret);
       onStage("sealed");
