@@ -5,7 +5,7 @@
  */
 import type { AnyOperation } from "../operations/operation.ts";
 import { isLoopback, isOpenToOthers, PLAIN_HTTP_HINT } from "../loopback.ts";
-import { type Address, addressOf } from "./net/address.ts";
+import { type Address, addressOf, quotedAddress } from "./net/address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import {
   NotConnectedError,
@@ -89,7 +89,7 @@ function baseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.protocol !== "http:") {
     throw new TypeError(
-      `Cannot read "${text}" as the gateway's address: write it like "http://127.0.0.1:11111"`,
+      `Cannot read ${quotedAddress(text)} as the gateway's address: write it like "http://127.0.0.1:11111"`,
     );
   }
   return new URL(url.origin + url.pathname); // without credentials and query

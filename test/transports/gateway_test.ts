@@ -16,6 +16,7 @@ import {
   UnmappedError,
 } from "../../mod.ts";
 import { connect } from "../../lib/client/connect.ts";
+import { GATEWAY_URL } from "../../lib/transports/gateway.ts";
 import { readText, TooLargeError } from "../../lib/transports/net/post_once.ts";
 import { account } from "../../lib/operations/account.ts";
 import { type Arrived, farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
@@ -63,6 +64,23 @@ Deno.test("gateway() posts the envelope with the broker's spelling", async () =>
       },
     });
   });
+});
+
+Deno.test("gateway() repeats no password of an address that it rejects", () => {
+  for (
+    const options of [
+      { url: "http://me:hunter2-pass@127.0.0.1:99999" },
+      { url: "https://me:hunter2-pass@127.0.0.1:11111" },
+      { url: "https://127.0.0.1:11111/?token=hunter2-pass" },
+      { url: GATEWAY_URL, push: "tcp://me:hunter2-pass@127.0.0.1:999999" },
+    ]
+  ) {
+    const error = assertThrows(() => gateway(options), TypeError);
+    assertStringIncludes(error.message, 'Cannot read a text with "@" or "?" as ');
+    assert(!Deno.inspect(error).includes("hunter2"), error.message);
+  }
+  const { message } = assertThrows(() => gateway({ url: "127.0.0.1:11111" }), TypeError);
+  assertStringIncludes(message, 'Cannot read "127.0.0.1:11111" as the gateway\'s address');
 });
 
 Deno.test("gateway() sends nothing when a parameter is wrong, and lists every issue", async () => {
