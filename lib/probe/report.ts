@@ -32,7 +32,7 @@ const answer: z.ZodType<SeenAnswer> = z.strictObject({
   over: z.enum(["gateway", "platform", "socket"]),
   status: z.number().int().min(100).max(599).optional(),
   body: seen.optional(),
-  type: z.number().optional(),
+  type: z.int32().optional(),
   code: z.string().optional(),
   message: z.string().optional(),
   payload: seen.optional(),

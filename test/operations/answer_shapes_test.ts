@@ -229,6 +229,32 @@ Deno.test("readReport() rejects a report that is nested too deep, before anythin
   assertThrows(() => readReport(`{"calls":${shape}}`, "r.json"), TypeError, "nested too deep");
 });
 
+Deno.test("readReport() rejects a message number that no frame can contain", () => {
+  const report = (type: number) =>
+    JSON.stringify({
+      what: "hsgate probe",
+      format: 1,
+      transport: "direct",
+      started: "",
+      ended: "",
+      families: {},
+      left: [],
+      calls: [{
+        operation: "account.funds",
+        params: [],
+        codes: {},
+        outcome: "fits",
+        ms: 1,
+        answer: { over: "socket", type },
+        differences: [],
+      }],
+    });
+  assertEquals(readReport(report(19), "r.json").calls[0]?.answer?.type, 19);
+  for (const type of [1e308, -1.5, 2 ** 31]) {
+    assertThrows(() => readReport(report(type), "r.json"), TypeError, "calls.0.answer.type: ");
+  }
+});
+
 Deno.test("readReport() rejects a report of too many calls or values, before it checks each of them", () => {
   // Each wrong value would need an error of its own.
   const calls = (count: number) => JSON.stringify({ calls: Array.from({ length: count }, () => ({})) });
