@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { isDecimal } from "../decimal.ts";
+import { isMap, isMaybeText, isTexts } from "../foreign_values.ts";
 import type { Evidence, IntentState } from "./states.ts";
 
 /** What a write does with orders. */
@@ -24,6 +26,13 @@ export interface Why {
   trade?: number;
 }
 
+const isMaybeNumber = (value: unknown) => value === undefined || Number.isFinite(value);
+
+/** Returns whether a value of a store is a {@linkcode Why}. */
+export const isWhy = (value: unknown): boolean =>
+  isMap(value) && [value.recipe, value.runKey, value.step, value.by, value.plan].every(isMaybeText) &&
+  isMaybeNumber(value.trade);
+
 /** Counts the readings of the broker's lists that did not show an order. */
 export interface AbsentReadings {
   /** Number of such readings. */
@@ -37,6 +46,14 @@ export interface AbsentReadings {
   /** Time of the last such reading by the broker's clock; absent if the answers contained no time. */
   lastBrokerAt?: number;
 }
+
+/** Returns whether a value of a store is an {@linkcode AbsentReadings}. */
+export const isAbsent = (value: unknown): boolean =>
+  isMap(value) && [value.count, value.firstAt, value.lastAt].every(Number.isFinite) &&
+  isMaybeNumber(value.firstBrokerAt) && isMaybeNumber(value.lastBrokerAt);
+
+/** Returns whether a value of a store can be the {@linkcode Intent.earlier} terms of an order. */
+export const isEarlier = (value: unknown): boolean => isMap(value) && isTexts(Object.values(value));
 
 /** The record of one order write, from its plan to its outcome. */
 export interface Intent {
@@ -103,3 +120,8 @@ export interface IntentChange {
   /** What proved the change, in words and ids. */
   data: Readonly<Record<string, unknown>>;
 }
+
+/** Returns whether a value of a store can be the {@linkcode IntentChange.data} of a change. */
+export const isProof = (value: unknown): boolean =>
+  isMap(value) && isMaybeText(value.why) && (value.reference === undefined || isDecimal(value.reference)) &&
+  (value.orders === undefined || Array.isArray(value.orders) && value.orders.every(isMap));

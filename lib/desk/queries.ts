@@ -4,18 +4,18 @@
  * @module
  */
 import { isDecimal, isZero } from "../decimal.ts";
-import { Market } from "../dictionaries/market.ts";
+import { isMap, isText, isTexts } from "../foreign_values.ts";
+import { foreignValue, readJson, rowsValue, type Store } from "../store/store.ts";
 import {
-  foreignValue,
-  isMap,
-  isMaybeText,
-  isText,
-  isTexts,
-  readJson,
-  rowsValue,
-  type Store,
-} from "../store/store.ts";
-import type { AbsentReadings, Intent, IntentChange, IntentKind } from "./intent.ts";
+  type AbsentReadings,
+  type Intent,
+  type IntentChange,
+  type IntentKind,
+  isAbsent,
+  isEarlier,
+  isProof,
+  isWhy,
+} from "./intent.ts";
 import {
   allStates,
   type Evidence,
@@ -24,33 +24,7 @@ import {
   mayChange,
   unresolvedStates,
 } from "./states.ts";
-
-const isMaybeNumber = (value: unknown) => value === undefined || Number.isFinite(value);
-const isMaybeDecimal = (value: unknown) => value === undefined || isDecimal(value);
-
-/** Checks the parameters that the desk reads. The operation's schema has checked all of them before. */
-const isParams = (value: unknown): boolean =>
-  isMap(value) &&
-  (value.market === undefined || Market.names.some((name) => name === value.market)) &&
-  [value.symbol, value.side, value.orderType, value.tradingHours, value.session].every(isMaybeText) &&
-  [value.price, value.triggerValue, value.trailBy, value.quantity].every(isMaybeDecimal) &&
-  [value.orderId, value.childOrderId].every(isMaybeText) &&
-  (value.orderIds === undefined || isTexts(value.orderIds));
-
-const isWhy = (value: unknown): boolean =>
-  isMap(value) && [value.recipe, value.runKey, value.step, value.by, value.plan].every(isMaybeText) &&
-  isMaybeNumber(value.trade);
-
-const isEarlier = (value: unknown): boolean => isMap(value) && isTexts(Object.values(value));
-
-const isAbsent = (value: unknown): boolean =>
-  isMap(value) && [value.count, value.firstAt, value.lastAt].every(Number.isFinite) &&
-  isMaybeNumber(value.firstBrokerAt) && isMaybeNumber(value.lastBrokerAt);
-
-/** Checks what proved a change of state. */
-const isProof = (value: unknown): boolean =>
-  isMap(value) && isMaybeText(value.why) && isMaybeDecimal(value.reference) &&
-  (value.orders === undefined || Array.isArray(value.orders) && value.orders.every(isMap));
+import { areTerms } from "./terms.ts";
 
 /** Checks the trades of a rebalancing plan. */
 const isPlan = (value: unknown): boolean =>
@@ -97,7 +71,7 @@ function intentOf(row: IntentRow): Intent {
     account: row.account,
     kind: row.kind,
     operation: row.operation,
-    params: read("params", row.params, isParams),
+    params: read("params", row.params, areTerms),
     fingerprint: row.fingerprint,
     why: read("why", row.why, isWhy),
     state: row.state,

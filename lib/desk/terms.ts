@@ -4,7 +4,9 @@
  * @module
  */
 import { isDecimal, isZero, normalize } from "../decimal.ts";
+import { Market } from "../dictionaries/market.ts";
 import { conditionalTypes } from "../dictionaries/order_type.ts";
+import { isMap, isMaybeText, isTexts } from "../foreign_values.ts";
 import { bareCode } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 
@@ -22,6 +24,28 @@ interface Terms {
   childOrderId?: string;
   orderIds?: readonly string[];
 }
+
+const isMaybeDecimal = (value: unknown) => value === undefined || isDecimal(value);
+
+/** For each term, whether a value of a store can be the term. */
+const isTerm: Readonly<Record<keyof Terms, (value: unknown) => boolean>> = {
+  market: (value) => value === undefined || Market.names.some((name) => name === value),
+  symbol: isMaybeText,
+  side: isMaybeText,
+  orderType: isMaybeText,
+  price: isMaybeDecimal,
+  triggerValue: isMaybeDecimal,
+  trailBy: isMaybeDecimal,
+  quantity: isMaybeDecimal,
+  orderId: isMaybeText,
+  childOrderId: isMaybeText,
+  orderIds: (value) => value === undefined || isTexts(value),
+};
+
+/** Returns whether a value of a store can be the parameters of an intent, as far as the desk reads them. */
+export const areTerms = (value: unknown): boolean =>
+  isMap(value) && Object.entries(isTerm).every(([name, isRight]) => isRight(value[name])) &&
+  [value.tradingHours, value.session].every(isMaybeText);
 
 /** Returns the terms of an intent. The parameters were checked against the operation when it was planned. */
 export function termsOf({ params }: Pick<Intent, "params">): Terms {

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { type Difference, listedNames, type Seen, type SeenAnswer } from "../operations/answer_shapes.ts";
 import { messageOf } from "../errors.ts";
-import { countValues } from "../nested_values.ts";
+import { countValues } from "../foreign_values.ts";
 import type { AnswerShape } from "../operations/shaped_answers.ts";
 
 /** Result of a call. `fits`: the answer agrees with the catalogue. `unreadable`: hsgate cannot read the answer. */

@@ -19,8 +19,7 @@ import {
   toStep,
 } from "../decimal.ts";
 import { isSameSymbol } from "../desk/broker_lists.ts";
-import { estimateFees, type FeeTerms } from "../desk/guards/fees.ts";
-import { currencyOf, least, mics, pendingStates } from "../desk/guards/order.ts";
+import { currencyOf, estimateFees, type FeeTerms, least, mics, pendingStates } from "../desk/guards/order.ts";
 import type { Intent } from "../desk/intent.ts";
 import { usedOf } from "../desk/plan_caps.ts";
 import { intentsOfPlan, openIntents } from "../desk/queries.ts";

@@ -11,7 +11,7 @@ import { durationPattern } from "../time.ts";
 import type { Plan } from "./plan.ts";
 import type { RebalanceFile } from "./plan_file.ts";
 import type { RebalanceReport } from "./report.ts";
-import { deadlineOf, type ExecutionTerms, pegs } from "./terms.ts";
+import { deadlineOf, type ExecutionTerms, pegs, sensitivities, strategies } from "./terms.ts";
 
 /** Price of the market when the execution of a plan began. */
 export interface ArrivalPrice {
@@ -104,9 +104,9 @@ export const termsShape: z.ZodType<ExecutionTerms> = z.looseObject({
   }),
   hours: z.partialRecord(market, z.looseObject({ from: timeOfDay, to: timeOfDay })),
   algorithm: exactOptional(z.looseObject({
-    strategy: oneOf(["twap", "vwap", "pov"]),
+    strategy: oneOf(strategies),
     percent: exactOptional(decimal),
-    sensitivity: exactOptional(oneOf(["neutral", "aggressive", "passive"])),
+    sensitivity: exactOptional(oneOf(sensitivities)),
     maxChildQuantity: exactOptional(decimal),
     minChildAmount: exactOptional(decimal),
   })),

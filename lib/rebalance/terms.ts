@@ -14,6 +14,11 @@ export const pegs = ["bid", "mid", "ask", "last"] as const;
 /** Price of the market at which orders are placed, the same for purchases and sales. */
 export type Peg = (typeof pegs)[number];
 
+/** Strategies of the broker's algorithmic orders. */
+export const strategies = ["twap", "vwap", "pov"] as const;
+/** How aggressively an algorithmic order can trade. */
+export const sensitivities = ["neutral", "aggressive", "passive"] as const;
+
 /** Times of day between which orders may be in a market, `09:30`, in the market's time zone. */
 export interface ExecutionHours {
   from: string;
@@ -22,11 +27,11 @@ export interface ExecutionHours {
 
 /** An algorithmic order of the broker that replaces the limit orders of a plan. */
 export interface ExecutionAlgorithm {
-  strategy: "twap" | "vwap" | "pov";
+  strategy: (typeof strategies)[number];
   /** Percentage of the volume, 1 to 99; `pov` needs it. */
   percent?: Decimal;
   /** How aggressively the algorithmic order trades. */
-  sensitivity?: "neutral" | "aggressive" | "passive";
+  sensitivity?: (typeof sensitivities)[number];
   /** Maximum size of one child order, in shares. */
   maxChildQuantity?: Decimal;
   /** Minimum size of one child order, as an amount in the listing's currency. */
@@ -71,13 +76,11 @@ const positive = (expected: string) =>
   });
 
 const algorithm = z.strictObject({
-  strategy: z.enum(["twap", "vwap", "pov"], { error: "expected one of twap, vwap, pov" }),
+  strategy: z.enum(strategies, { error: `expected one of ${strategies.join(", ")}` }),
   percent: z.string({ error: "expected a whole number from 1 to 99" }).regex(/^[1-9]\d?$/, {
     error: "expected a whole number from 1 to 99",
   }).optional(),
-  sensitivity: z.enum(["neutral", "aggressive", "passive"], {
-    error: "expected one of neutral, aggressive, passive",
-  }).optional(),
+  sensitivity: z.enum(sensitivities, { error: `expected one of ${sensitivities.join(", ")}` }).optional(),
   maxChildQuantity: positive('a quantity above zero, such as "1000"').optional(),
   minChildAmount: positive('an amount above zero, such as "5000"').optional(),
 }, { error: "expected a map of strategy, percent, sensitivity, maxChildQuantity, minChildAmount" })

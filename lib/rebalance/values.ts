@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { compare, type Decimal, isDecimal, normalize } from "../decimal.ts";
 import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
-import { countValues } from "../nested_values.ts";
+import { countValues } from "../foreign_values.ts";
 import { parse as parseYaml } from "../std/yaml.ts";
 
 /** Maximum number of digits before and after the point, so that a hostile number cannot make the arithmetic slow. */

@@ -6,6 +6,7 @@
  * @module
  */
 import { messageOf } from "../errors.ts";
+import { isMap } from "../foreign_values.ts";
 import { replaceFile } from "../private_files.ts";
 import { readRegularTextSync } from "../regular_files.ts";
 import { StoreError } from "./store_error.ts";
@@ -90,19 +91,16 @@ function parseMark(text: string): Mark | undefined {
   } catch {
     return undefined;
   }
-  if (!isRecord(value) || typeof value.store !== "string" || !isRecord(value.lastWrites)) return undefined;
+  if (!isMap(value) || typeof value.store !== "string" || !isMap(value.lastWrites)) return undefined;
   const lastWrites: Record<string, LastWrite> = {};
   for (const [account, last] of Object.entries(value.lastWrites)) {
-    if (!isRecord(last)) return undefined;
+    if (!isMap(last)) return undefined;
     const { number, run, step, at } = last;
     if (!Number.isSafeInteger(number)) return undefined;
     lastWrites[account] = { number: Number(number), run: String(run), step: String(step), at: String(at) };
   }
   return { store: value.store, lastWrites };
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Writes the mark durably: syncs the file and its folder before it returns. Readers never see an incomplete mark.

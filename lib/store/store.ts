@@ -12,6 +12,7 @@
  * @module
  */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { isDeeper } from "../foreign_values.ts";
 import { type Machine, machineWith } from "../time.ts";
 import { StoreError } from "./store_error.ts";
 
@@ -252,45 +253,18 @@ const MOST_LEVELS = 200;
  * @throws {StoreError} `value` if the text is not JSON, is nested too deep, or is not right.
  */
 export function readJson<T>(text: string, isRight: (value: unknown) => boolean, place: StoredPlace): T {
-  if (isDeep(text)) {
-    throw foreignValue(place, `it has more than ${MOST_LEVELS} lists and maps inside each other`);
-  }
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     throw foreignValue(place, "it is not JSON");
   }
+  if (text.length > MOST_LEVELS && isDeeper(value, MOST_LEVELS)) {
+    throw foreignValue(place, `it has more than ${MOST_LEVELS} lists and maps inside each other`);
+  }
   if (!isRight(value)) throw foreignValue(place, "it has another shape");
   return value as T; // `isRight` has checked it
 }
-
-/** Returns whether a JSON text has too many lists and maps inside each other. */
-function isDeep(text: string): boolean {
-  if (text.length <= MOST_LEVELS) return false;
-  let levels = 0;
-  let isText = false;
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at];
-    if (char === '"') isText = !isText;
-    else if (isText) at += Number(char === "\\");
-    else if (char === "[" || char === "{") {
-      if (++levels > MOST_LEVELS) return true;
-    } else if (char === "]" || char === "}") levels--;
-  }
-  return false;
-}
-
-/** Returns whether a value is a map. */
-export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-/** Returns whether a value is text. */
-export const isText = (value: unknown): value is string => typeof value === "string";
-/** Returns whether a value is absent or text. */
-export const isMaybeText = (value: unknown): boolean => value === undefined || isText(value);
-/** Returns whether a value is a list of texts. */
-export const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every(isText);
 
 /** Columns that identify a row, in the order of preference. */
 const keys = ["run_key", "id", "intent", "hash", "dedupe_key", "name", "recipe", "account", "seq"];

@@ -5,7 +5,7 @@
  * @module
  */
 import { add, compare, type Decimal, isZero, multiply, subtract, sumOf } from "../decimal.ts";
-import { estimateFees } from "../desk/guards/fees.ts";
+import { estimateFees } from "../desk/guards/order.ts";
 import type { Intent } from "../desk/intent.ts";
 import type { Plan } from "../rebalance/plan.ts";
 import type { PlanRecord } from "../rebalance/queries.ts";

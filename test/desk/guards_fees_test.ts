@@ -1,6 +1,6 @@
 /** Tests of the fees that the guard rails and the words of an order estimate. */
 import { assertEquals } from "@std/assert";
-import { estimateFees } from "../../lib/desk/guards/fees.ts";
+import { estimateFees } from "../../lib/desk/guards/order.ts";
 import { feesOf } from "../../lib/facts/fees.ts";
 
 const TENCENT = { market: "hk", symbol: "00700.HK", isBuy: true, price: "400", quantity: "100" } as const;

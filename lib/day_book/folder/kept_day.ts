@@ -6,6 +6,7 @@
 import { parse } from "../../std/csv.ts";
 import { plainCells } from "../../csv_text.ts";
 import { Market } from "../../dictionaries/market.ts";
+import { isMap, isTexts } from "../../foreign_values.ts";
 import { exists } from "../../private_files.ts";
 import { readRegularTextSync } from "../../regular_files.ts";
 import { listsOf } from "../reading/lists.ts";
@@ -262,11 +263,6 @@ function isSummary(value: unknown): value is Summary | OlderSummary {
     [value.incomplete, value.provisionalBecause, value.contradicts ?? []].every(isTexts);
 }
 
-/** Returns whether a value is a JSON object. */
-export const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((each) => typeof each === "string");
 const isOneOf = (names: readonly string[], value: unknown) => names.some((name) => name === value);
 
 function foreign(path: string): DayBookError {

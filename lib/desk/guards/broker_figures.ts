@@ -18,9 +18,9 @@ import {
 } from "../../decimal.ts";
 import { isSameSymbol } from "../broker_lists.ts";
 import type { Check, Rule } from "./check.ts";
-import { estimateFees } from "./fees.ts";
 import {
   amountText,
+  estimateFees,
   filledOf,
   isBuy,
   isOpen,

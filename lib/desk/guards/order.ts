@@ -1,6 +1,6 @@
 /**
- * Determines the order that a write asks for: its market, its currency, and the value of one unit, as the guard rails
- * need them.
+ * Determines the order that a write asks for: its market, its currency, the value of one unit, and its estimated fees,
+ * as the guard rails need them.
  *
  * @module
  */
@@ -10,6 +10,7 @@ import { compare, type Decimal, isZero, multiply, normalize, round, subtract } f
 import { conditionalTypes, trailingTypes } from "../../dictionaries/order_type.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { futureContract, optionMultiplier } from "../../facts/contracts.ts";
+import { type FeeMarket, feesOf } from "../../facts/fees.ts";
 import { listing, type Market } from "../../facts/listings.ts";
 import type { Quote } from "../../operations/quotes.ts";
 import { endedStates, type SeenOrder } from "../broker_lists.ts";
@@ -176,3 +177,40 @@ export const most = (one: Decimal, other: Decimal): Decimal => compare(one, othe
 
 export const percentText = (fraction: Decimal): string => `${normalize(multiply(fraction, "100"))} %`;
 export const amountText = (amount: Decimal): string => normalize(round(amount, 2, "half-up"));
+
+/** The members of an order on which its fees depend. */
+export interface FeeTerms extends Pick<Order, "market" | "symbol"> {
+  isBuy: boolean;
+  price: Decimal;
+  quantity: Decimal;
+  /** Day of the trade in the market's time zone, `yyyy-MM-dd`. */
+  date: string;
+}
+
+/**
+ * Returns the fees of an order that fills completely and at once: the published rates of exchanges and regulators, and
+ * the commission of an example broker. `undefined` if no rates are known for the day.
+ */
+export function estimateFees(
+  { market, symbol, isBuy, price, quantity, date }: FeeTerms,
+): Decimal | undefined {
+  try {
+    const { order } = feesOf({
+      market: feeMarketOf(market, symbol),
+      symbol,
+      date,
+      side: isBuy ? "buy" : "sell",
+      instrument: listing(symbol)?.instrument ?? "stock",
+      fills: [{ price, quantity }],
+    });
+    return order.total;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function feeMarketOf(market: Order["market"], symbol: string): FeeMarket {
+  if (market === "futures") return "hk-future";
+  return typeOf(symbol) === "us-option" ? "us-option" : market;
+}

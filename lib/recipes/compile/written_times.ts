@@ -21,6 +21,20 @@ export const SHORTEST_EVERY_MS = 100;
 // The cast is safe: the table has exactly these keys.
 export const mics = Object.keys(calendarZone) as Mic[];
 
+/** Sessions that can have a slot. */
+export const sessionDays = [
+  "every-session",
+  "first-session-of-week",
+  "last-session-of-week",
+  "first-session-of-month",
+  "last-session-of-month",
+  "first-session-of-quarter",
+  "last-session-of-quarter",
+] as const;
+
+/** Whether half-days have a slot: yes, no, or only half-days. */
+export const halfDayRules = ["run", "skip", "only"] as const;
+
 /** Description of the format of session times, for messages. */
 const sessionTimeExpected =
   'a moment of the session such as "close+45m" or "open-10m", or a time of day such as "09:25"';
@@ -33,7 +47,8 @@ export function explainAt(text: string): string {
   return `${sessionTimeExpected}${hintFor(text)}`;
 }
 
-const anchors = ["open", "close", "auction-close"] as const;
+/** Moments of a session from which times count, in their sequence. */
+export const anchors = ["open", "close", "auction-close"] as const;
 
 function hintFor(text: string): string {
   const [, word, rest = ""] = /^\s*([a-zA-Z][a-zA-Z_-]*?)\s*(?:([+-]\s*\d.*))?$/.exec(text) ?? [];
@@ -80,4 +95,4 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
   return { mic, from: from.moment, to: to.moment };
 }
 
-const rank = ({ anchor }: SessionTime) => ["open", "close", "auction-close"].indexOf(anchor);
+const rank = ({ anchor }: SessionTime) => anchors.indexOf(anchor);

@@ -4,6 +4,7 @@
  * @module
  */
 import { findOperation } from "../../operations/mod.ts";
+import { isDeeper, isMap } from "../../foreign_values.ts";
 import { orAborted } from "../../time.ts";
 import { callOperation } from "../engine/call_operation.ts";
 import { ENDED_WITHOUT_RESULT, mayHaveHappened } from "../engine/guarded_client.ts";
@@ -248,7 +249,7 @@ function readMessage(line: string, file: URL): FromStep {
         `it answers with lists and maps that are nested deeper than ${MOST_LEVELS} levels`,
       );
     }
-    if (isObject(message) && Object.hasOwn(isMessage, String(message.type))) {
+    if (isMap(message) && Object.hasOwn(isMessage, String(message.type))) {
       const type = message.type as FromStep["type"]; // a key of the table
       // The cast is safe: the function has checked all members that this file reads.
       if (isMessage[type](message)) return message as unknown as FromStep;
@@ -262,22 +263,6 @@ function readMessage(line: string, file: URL): FromStep {
 /** Deepest nesting of lists and maps in a message. */
 const MOST_LEVELS = 200;
 
-/**
- * Returns whether lists and maps are nested deeper than a number of levels. Not recursive, so no value is nested too
- * deeply for it.
- */
-function isDeeper(value: unknown, levels: number): boolean {
-  let inner: unknown[] = [value];
-  for (let level = 0; inner.length > 0; level++) {
-    if (level > levels) return true;
-    inner = inner.flatMap((each) => typeof each === "object" && each !== null ? Object.values(each) : []);
-  }
-  return false;
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const isNumber = (value: unknown) => value === undefined || typeof value === "number";
 
 /** For each type of message, whether its members are of the right types. */
@@ -286,13 +271,13 @@ const isMessage: Readonly<Record<FromStep["type"], (message: Record<string, unkn
   exported: () => true,
   done: () => true,
   call: ({ id, operation, params }) =>
-    typeof id === "number" && typeof operation === "string" && isObject(params),
+    typeof id === "number" && typeof operation === "string" && isMap(params),
   proven: ({ id }) => typeof id === "number",
   log: ({ level, message, data }) =>
     ["debug", "info", "warn", "error"].includes(String(level)) && typeof message === "string" &&
-    (data === undefined || isObject(data)),
+    (data === undefined || isMap(data)),
   progress: ({ event }) =>
-    isObject(event) && typeof event.text === "string" && isNumber(event.done) && isNumber(event.total),
+    isMap(event) && typeof event.text === "string" && isNumber(event.done) && isNumber(event.total),
   failed: ({ message }) => typeof message === "string",
 };
 
@@ -333,12 +318,12 @@ const MOST_NAME = 4096;
  * description is wrong.
  */
 function checkDescription(about: unknown, file: URL): StepDescription {
-  if (!isObject(about) || !["read", "local", "write"].includes(String(about.effect))) {
+  if (!isMap(about) || !["read", "local", "write"].includes(String(about.effect))) {
     throw refuseCode(file, 'its default export is not a step: write it with "defineStep"');
   }
   const { effect, permissions, params, outputs } = about;
   const membersOf = (value: unknown, what: string) => {
-    if (!isObject(value)) throw refuseCode(file, `its ${what} are not a map`);
+    if (!isMap(value)) throw refuseCode(file, `its ${what} are not a map`);
     const members = Object.entries(value);
     if (members.length <= MOST_NAMES) return members;
     throw refuseCode(file, `it has ${members.length} ${what}, and ${MOST_NAMES} are the maximum`);
@@ -355,7 +340,7 @@ function checkDescription(about: unknown, file: URL): StepDescription {
   }
   for (const [what, all] of [["params", params], ["outputs", outputs ?? {}]] as const) {
     for (const [name, member] of membersOf(all, what)) {
-      if (isObject(member) && isParamType(member.type)) continue;
+      if (isMap(member) && isParamType(member.type)) continue;
       throw refuseCode(file, `the type of "${name}" in its ${what} is none of ${paramTypes.join(", ")}`);
     }
   }

@@ -10,9 +10,11 @@ import {
   durationExpected,
   durationPattern,
   explainAt,
+  halfDayRules,
   mics,
   readAt,
   readDuration,
+  sessionDays,
   spanExpected,
 } from "../compile/written_times.ts";
 import { holdsToken, secretAddress } from "./open_addresses.ts";
@@ -49,22 +51,16 @@ const scheduleId = nameText("Name of the schedule; part of the key of each of it
 const calendarForm = z.strictObject({
   id: scheduleId,
   calendar,
-  days: z.enum([
-    "every-session",
-    "first-session-of-week",
-    "last-session-of-week",
-    "first-session-of-month",
-    "last-session-of-month",
-    "first-session-of-quarter",
-    "last-session-of-quarter",
-  ]).optional().meta({ description: "Sessions that have a slot; every session by default" }),
+  days: z.enum(sessionDays).optional().meta({
+    description: "Sessions that have a slot; every session by default",
+  }),
   at: z.string().refine((text) => readAt(text) !== undefined, {
     error: ({ input }) => explainAt(String(input)),
   })
     .meta({
       description: "Session time (close+45m, open-10m, auction-close) or time of day (09:25)",
     }),
-  halfDays: z.enum(["run", "skip", "only"]).optional().meta({
+  halfDays: z.enum(halfDayRules).optional().meta({
     description: "Whether half-days have a slot: run (default), skip, or only half-days",
   }),
 }).meta({ description: "By the sessions of an exchange (`calendar`)" });

@@ -5,7 +5,12 @@
  */
 import * as z from "zod";
 import { type Mic, mics } from "../../calendars/mod.ts";
-import { SHORTEST_EVERY_MS } from "../../recipes/compile/written_times.ts";
+import {
+  anchors,
+  halfDayRules,
+  sessionDays,
+  SHORTEST_EVERY_MS,
+} from "../../recipes/compile/written_times.ts";
 import type { CompiledSchedule } from "../../recipes/compiled.ts";
 import { readPattern } from "../schedule/slots.ts";
 
@@ -15,7 +20,7 @@ const MOST_OFFSET_MS = 366 * 86_400_000;
 const id = string();
 const mic = oneOf(mics as [Mic, ...Mic[]]); // the list is not empty
 const sessionTime = object({
-  anchor: oneOf(["open", "close", "auction-close"]),
+  anchor: oneOf(anchors),
   offsetMs: int().min(-MOST_OFFSET_MS).max(MOST_OFFSET_MS),
 });
 
@@ -33,17 +38,9 @@ export const specShape: z.ZodType<CompiledSchedule> = z.discriminatedUnion("form
     id,
     form: literal("calendar"),
     mic,
-    days: oneOf([
-      "every-session",
-      "first-session-of-week",
-      "last-session-of-week",
-      "first-session-of-month",
-      "last-session-of-month",
-      "first-session-of-quarter",
-      "last-session-of-quarter",
-    ]),
+    days: oneOf(sessionDays),
     at: z.union([sessionTime, object({ time: string().regex(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/) })]),
-    halfDays: oneOf(["run", "skip", "only"]),
+    halfDays: oneOf(halfDayRules),
   }),
   object({ id, form: literal("cron"), cron: string(), timezone: string(), onlyIn: exactOptional(mic) })
     .refine(isCron, { error: "expected a cron pattern and a time zone" }),

@@ -15,7 +15,8 @@ import {
 import { messageOf } from "../../errors.ts";
 import type { CompiledNotice, CompiledRecipe, NoticeChannel } from "../../recipes/compiled.ts";
 import type { Machine } from "../../time.ts";
-import { isMap, isText, readJson, type Store } from "../../store/store.ts";
+import { isMap, isText } from "../../foreign_values.ts";
+import { readJson, type Store } from "../../store/store.ts";
 import type { RunRow, RunState } from "../queries/runs.ts";
 
 /** A notice by one channel. */

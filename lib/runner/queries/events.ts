@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isMap, isMaybeText, isText, isTexts, readJson, rowsValue, type Store } from "../../store/store.ts";
+import { isMap, isMaybeText, isText, isTexts } from "../../foreign_values.ts";
+import { readJson, rowsValue, type Store } from "../../store/store.ts";
 
 /** Kind of the event that is written right before a step sends a write. */
 export const WRITE_SENT = "write_sent";
@@ -54,10 +55,10 @@ type EventKind = keyof EventDataByKind;
 /** Data of a kind of event. */
 export type EventData<Kind extends EventKind> = EventDataByKind[Kind];
 
+const blockReasons = ["recovery", "account", "unsafe", "displaced", "password", "login"] as const;
 /** Why a due run is blocked. */
-export type BlockReason = "recovery" | "account" | "unsafe" | "displaced" | "password" | "login";
+export type BlockReason = (typeof blockReasons)[number];
 
-const reasons = ["recovery", "account", "unsafe", "displaced", "password", "login"];
 const isInstant = (value: unknown) => isText(value) && !Number.isNaN(Date.parse(value));
 const isOfSchedule = (value: unknown) => isMap(value) && isText(value.recipe) && isText(value.schedule);
 
@@ -66,7 +67,8 @@ const checks: Readonly<Record<EventKind, (value: unknown) => boolean>> = {
   [WRITE_SENT]: (value) =>
     isMap(value) && isText(value.step) && isText(value.operation) && isTexts(value.lists),
   [TRADING]: (value) => isMap(value) && Number.isInteger(value.round) && isMaybeText(value.plan),
-  held: (value) => isMap(value) && reasons.some((each) => each === value.because) && isMaybeText(value.by),
+  held: (value) =>
+    isMap(value) && blockReasons.some((each) => each === value.because) && isMaybeText(value.by),
   login_refused: (value) =>
     isMap(value) && isText(value.account) && (value.reason === "password" || value.reason === "temporary") &&
     Number.isInteger(value.count) && typeof value.isPlatform === "boolean" && isMaybeText(value.salt) &&

@@ -6,7 +6,8 @@
 import { insertEvents } from "./events.ts";
 import type { RecipeClass } from "../../recipes/compiled.ts";
 import type { RunSlot } from "../../recipes/engine/step_context.ts";
-import { isMap, readJson, rowsValue, type Store } from "../../store/store.ts";
+import { isMap } from "../../foreign_values.ts";
+import { readJson, rowsValue, type Store } from "../../store/store.ts";
 
 /** Why a slot was skipped; there are no other reasons. */
 export type SkipReason =

@@ -6,7 +6,8 @@
  */
 import type { CompiledStep } from "../../recipes/compiled.ts";
 import { type Claim, claimedTransaction } from "../claims/claim.ts";
-import { countWrite, isMap, isText, readJson, type Store } from "../../store/store.ts";
+import { isMap, isText } from "../../foreign_values.ts";
+import { countWrite, readJson, type Store } from "../../store/store.ts";
 import type { StepState } from "../../recipes/engine/engine.ts";
 import { stepKeyOf } from "../../recipes/engine/step_context.ts";
 import { findRun } from "./runs.ts";

@@ -19,8 +19,7 @@ import {
   subtract,
 } from "../../../lib/decimal.ts";
 import { placeOf, readLists, type SeenOrder, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
-import { estimateFees } from "../../../lib/desk/guards/fees.ts";
-import { currencyOf, multiplierOf, ownPriceOf } from "../../../lib/desk/guards/order.ts";
+import { currencyOf, estimateFees, multiplierOf, ownPriceOf } from "../../../lib/desk/guards/order.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { ProtocolError, RejectedError, UnmappedError } from "../../../lib/errors.ts";
