@@ -156,6 +156,11 @@ deskTest(
     await pass(60_000);
     const [decided] = await intents();
     assertEquals([decided!.state, decided!.orderIds], ["working", parts]);
+    // The decision is final, also if it names fewer orders than the quantity needs.
+    await desk.decide(intent!.id, { wasSent: true, orderIds: parts.slice(0, 1) }, "ann");
+    await pass(60_000);
+    const [corrected] = await intents();
+    assertEquals([corrected!.state, corrected!.orderIds], ["working", parts.slice(0, 1)]);
   },
 );
 
@@ -235,6 +240,23 @@ deskTest(
     await desk.decide(id, { wasSent: true, orderIds: [first] }, "ann");
     await pass(60_000);
     assertEquals([(await last()).state, (await last()).orderIds], ["cancelled", [first]]);
+  },
+);
+
+deskTest(
+  "an order that was reduced with hsgate ends, although an order made elsewhere has its listing and side",
+  async (house) => {
+    const { trader, client, intents, pass } = house;
+    const { orderId } = await trader.orders.place({ ...ORDER, price: "0.30" });
+    await pass(60_000);
+    const order = { market: "hk", symbol: "00700.HK", orderId } as const;
+    await trader.orders.amend({ ...order, quantity: "100", price: "0.30" });
+    await client.orders.place({ ...ORDER, price: "0.29" });
+    await pass(10 * 60_000);
+    await client.orders.cancel(order);
+    await pass(60_000);
+    const placed = (await intents()).find(({ kind }) => kind === "place")!;
+    assertEquals([placed.state, placed.orderIds], ["cancelled", [orderId]]);
   },
 );
 

@@ -135,6 +135,16 @@ Deno.test("a plan without faults ends every order as the broker ended it", async
   assert(result.orders > 5);
 });
 
+Deno.test("a fault of a write that waits for a planned intent strikes a call before the write", async () => {
+  await using place = await folder();
+  const recipes = await swarmRecipes();
+  const kind = "busy";
+  // A size below 0.6 selects an operation that writes. A planned intent has not sent its write yet.
+  const plan = [{ atMs: 0, kind, size: 0.1, state: "planned" }] as const;
+  const { coverage, failure } = await runSeed({ seed: 5, folder: place.path, recipes, plan });
+  assertEquals([failure, coverage.get(`planned ${kind}`)], [undefined, 1]);
+});
+
 Deno.test("a power cut during a commit leaves the earlier commits, if the store waits for the disk", async () => {
   await using place = await folder();
   let number = 0;

@@ -99,8 +99,8 @@ export class ExportFolder implements Disposable {
    */
   checkBegun(day: string): void {
     const folder = this.#hidden(day, "partial");
-    const { isSymlink, dev, ino } = Deno.lstatSync(folder);
-    if (!isSymlink && dev === this.#begun?.dev && ino === this.#begun.ino) return;
+    const { dev, ino } = Deno.lstatSync(folder); // of the link itself, if it is one
+    if (dev === this.#begun?.dev && ino === this.#begun.ino) return;
     throw new DayBookError(
       `Cannot export into "${this.out}": another program replaced the folder of the unfinished day; choose a folder ` +
         "in which no other program writes",
