@@ -247,7 +247,7 @@ deskTest(
   "an order that was reduced with hsgate ends, although an order made elsewhere has its listing and side",
   async (house) => {
     const { trader, client, intents, pass } = house;
-    const { orderId } = await trader.orders.place({ ...ORDER, price: "0.30" });
+    const { orderId } = await trader.orders.place({ ...ORDER, quantity: "300", price: "0.30" });
     await pass(60_000);
     const order = { market: "hk", symbol: "00700.HK", orderId } as const;
     await trader.orders.amend({ ...order, quantity: "100", price: "0.30" });
