@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ProtocolError } from "../../lib/errors.ts";
-import { encodeFrame, encodeHeader, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
+import { encodeFrame, encodeHeader, type Frame, FrameDecoder, headerFault } from "../../lib/wire/framing.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { joined, vectors } from "./vectors.ts";
 
@@ -183,6 +183,23 @@ Deno.test("FrameDecoder rejects a wrong stream at its first wrong byte", () => {
   const decoder = new FrameDecoder();
   decoder.write(new Uint8Array([0x58]));
   assertThrows(() => decoder.next(), ProtocolError);
+});
+
+Deno.test("headerFault() finds each wrong field when its last byte has arrived, and not before", () => {
+  const wrong: readonly [bytes: Record<number, number>, have: number, fault: string][] = [
+    [{ 0: 0x58 }, 1, "frame-flag"],
+    [{ 1: 0x58 }, 2, "frame-flag"],
+    [{ 3: 0xff }, 4, "frame-type"],
+    [{ 4: 0xff }, 5, "frame-format"],
+    [{ 5: 0xff }, 6, "frame-version"],
+    [{ 10: 0xff, 11: 0xff, 12: 0xff, 13: 0xff }, 14, "frame-too-large"],
+    [{ 142: 0xff }, 143, "frame-compression"],
+  ];
+  for (const [bytes, have, fault] of wrong) {
+    const header = Object.assign(encodeHeader({ type: "push", bodyLength: 1 }), bytes);
+    const faults = [have - 1, have].map((each) => headerFault(header, 0, each, {}));
+    assertEquals(faults, [undefined, fault]);
+  }
 });
 
 Deno.test("FrameDecoder rejects a huge body before it arrives, without allocating memory", () => {
