@@ -6,11 +6,10 @@
  *
  * @module
  */
-import { compare, type Decimal, multiply, subtract, sumOf } from "../decimal.ts";
+import { compare, type Decimal, multiply, sumOf } from "../decimal.ts";
 import type { Intent } from "../desk/intent.ts";
 import { findIntent, recentIntents } from "../desk/queries.ts";
 import { type IntentState, unresolvedStates } from "../desk/states.ts";
-import { targetsOf } from "../desk/terms.ts";
 import { endedStates } from "../desk/broker_lists.ts";
 import { findRun, type RunRow } from "../runner/queries/runs.ts";
 import { findPlan, type PlanRecord } from "../rebalance/queries.ts";
@@ -18,7 +17,8 @@ import type { Store } from "../store/store.ts";
 import type { Pipe } from "./pipes.ts";
 import type { Swarm } from "./processes.ts";
 import { holderOf } from "./programs.ts";
-import { type Executed, liveStatuses, type TrueOrder } from "./truth.ts";
+import { type Executed, liveStatuses } from "./truth.ts";
+import { isForPerson, isMistakenFor, isSame } from "./undecided.ts";
 import {
   belowBuffer,
   beyondPlan,
@@ -311,92 +311,6 @@ export const invariants = {
   },
 } satisfies Record<string, Invariant>;
 
-/** Above this number of contested orders, no division is computed. The desk has the same limit. */
-const MOST_DIVIDED = 12;
-
-/**
- * Returns whether only a person can decide which orders belong to an intent: an order at the broker may be one of its
- * orders, but may also belong to another intent with the same terms, and there is not exactly one division that gives
- * each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300. See also
- * {@linkcode isHiddenByOwner}.
- */
-function isForPerson(
-  intent: Intent,
-  { swarm, intents, claims }: Pick<Seen, "swarm" | "intents" | "claims">,
-): boolean {
-  // A cancellation names orders that may belong to no intent.
-  const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
-  const { orders } = swarm.truth;
-  const total = (some: readonly TrueOrder[]) => sumOf(some.map(({ quantity }) => quantity));
-  /** Quantity of the orders of an intent that are not known as its own. */
-  const missingOf = ({ params, orderIds }: Intent) => {
-    const known = total(orderIds.flatMap((id) => orders.get(id) ?? []));
-    return subtract(String(params.quantity ?? "0"), known);
-  };
-  const isUnclear = (each: Intent) =>
-    each.kind === "place" && (unresolvedStates.includes(each.state) ||
-      each.state === "acknowledged" && compare(missingOf(each), "0") > 0);
-  if (isHiddenByOwner(intent, { swarm, claims })) return true;
-  if (!isUnclear(intent)) return false;
-  const candidatesOf = (each: Intent) =>
-    [...orders.values()].filter((order) =>
-      !owned.has(order.orderId) && !each.known.includes(order.orderId) &&
-      isSame(each.params, order, "terms") &&
-      compare(order.quantity, missingOf(each)) <= 0
-    );
-  const own = candidatesOf(intent);
-  const rivals = intents.filter((each) =>
-    each.id !== intent.id && isUnclear(each) && candidatesOf(each).some((order) => own.includes(order))
-  );
-  const [rival] = rivals;
-  if (rival === undefined) return false;
-  const its = candidatesOf(rival);
-  const contested = own.filter((order) => its.includes(order));
-  if (rivals.length > 1 || contested.length > MOST_DIVIDED) return true;
-  let divisions = 0;
-  for (let mask = 0; mask < 2 ** contested.length; mask++) {
-    const share = own.filter((order) => {
-      const index = contested.indexOf(order);
-      return index < 0 || (mask & (1 << index)) !== 0;
-    });
-    const rest = its.filter((order) => !share.includes(order));
-    const fits = compare(total(share), missingOf(intent)) === 0 &&
-      compare(total(rest), missingOf(rival)) === 0;
-    if (fits) divisions++;
-  }
-  return divisions !== 1;
-}
-
-/**
- * Returns whether the owner has amended the order of a placement or an amendment whose outcome or parts are not known
- * yet, so the lists may never show the terms of the write.
- */
-function isHiddenByOwner(
-  { id, kind, state, params }: Intent,
-  { swarm, claims }: Pick<Seen, "swarm" | "claims">,
-): boolean {
-  if (kind === "cancel") return false;
-  if (!unresolvedStates.includes(state) && (kind !== "place" || state !== "acknowledged")) return false;
-  const { orderIds = [] } = claims.get(id) ?? {};
-  return [...orderIds, ...targetsOf({ params })].some((each) =>
-    swarm.truth.orders.get(each)?.isAmendedByHand
-  );
-}
-
-/**
- * Returns whether an intent has an order of the owner instead of its own, and nobody could know it: before the lists
- * showed the intent's order, the owner amended it and placed another order with its terms.
- */
-export function isMistakenFor(
-  { orderIds }: Intent,
-  executed: Executed | undefined,
-  orders: ReadonlyMap<string, TrueOrder>,
-): boolean {
-  return executed !== undefined && orderIds.length > 0 &&
-    orderIds.every((id) => orders.get(id)?.by === "owner") &&
-    executed.orderIds.some((id) => orders.get(id)?.isAmendedByHand);
-}
-
 /** Rules that must hold when there have been no faults for a while and the market has closed. */
 export const quietInvariants = {
   "unknown-left": {
@@ -615,18 +529,4 @@ export class Checker {
     if (intent !== undefined) this.#claims.set(intent.id, executed);
     return { executed, intent, isRepeated: intent === undefined && same.length > 0 };
   }
-}
-
-function isSame(
-  one: Readonly<Record<string, unknown>>,
-  other: object,
-  what: "terms" | "whole" = "whole",
-): boolean {
-  const own: Readonly<Record<string, unknown>> = { ...other };
-  return ["symbol", "side", "orderType", "price", ...what === "whole" ? ["quantity"] : []].every((name) => {
-    const [first, second] = [one[name], own[name]];
-    if (first === undefined || second === undefined) return true; // the endpoint may have added a default
-    const isNumber = name === "price" || name === "quantity";
-    return isNumber ? compare(String(first), String(second)) === 0 : first === second;
-  });
 }

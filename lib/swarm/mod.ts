@@ -22,6 +22,7 @@
  * | `strikes.ts` | causes the faults |
  * | `rebalancing.ts` | what a seed draws for its plans of rebalancing, and what must hold for them |
  * | `invariants.ts` | what must hold after every event, and after the faults have ended |
+ * | `undecided.ts` | what the lists cannot prove, so that a person may have to decide |
  * | `money.ts` | cash, holdings, fees and the fund journal of a day, to the cent |
  * | `run.ts` | one seed from its first to its last event |
  * | `shrink.ts` | the shortest plan that still fails |

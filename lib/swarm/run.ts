@@ -15,12 +15,13 @@ import { randomFrom } from "../time.ts";
 import { ambient } from "./ambient.ts";
 import { Disk, writeStore } from "./disk.ts";
 import { drawPlan, type FaultName, faultText, type PlannedFault } from "./faults.ts";
-import { Checker, isMistakenFor, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
+import { Checker, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
 import { MoneyCheck } from "./money.ts";
 import { drawPace, isShortWorld, QUIET_MS } from "./pace.ts";
 import { Network } from "./pipes.ts";
 import { Swarm } from "./processes.ts";
 import { badEnding, drawRebalancing } from "./rebalancing.ts";
+import { isMistakenFor } from "./undecided.ts";
 import { outside, World } from "./world.ts";
 
 /** Options of {@linkcode runSeed}. */
