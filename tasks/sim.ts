@@ -17,7 +17,7 @@ import { replaceFile } from "../lib/private_files.ts";
 import { readRegularTextSync } from "../lib/regular_files.ts";
 import { withoutCredentials } from "../lib/credentials.ts";
 import { shownText } from "../lib/shown_text.ts";
-import { ScriptError, scriptJsonSchema, startSimulator } from "../lib/simulator/mod.ts";
+import { ScriptError, scriptJsonSchema, ShapeError, startSimulator } from "../lib/simulator/mod.ts";
 import { NOTICES_PATH } from "../lib/simulator/endpoints/notices.ts";
 import type { AnswerShape } from "../lib/operations/shaped_answers.ts";
 import { DEFAULT_CLOCK, flagNames, sim } from "./commands/sim.ts";
@@ -233,6 +233,10 @@ export async function main(args: string[], tell?: (line: string) => void): Promi
   } catch (error) {
     if (error instanceof FlagError) {
       note(`Cannot start the simulator: ${error.message}\nSee: deno task sim --help`);
+      return 2;
+    }
+    if (error instanceof ShapeError) {
+      note(`Cannot start the simulator: --answers: ${error.message}`);
       return 2;
     }
     if (error instanceof ScriptError) {

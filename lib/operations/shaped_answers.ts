@@ -28,6 +28,11 @@ export interface AnswerShape {
   readonly answer: SeenAnswer;
 }
 
+/** The answers of a report's shape cannot be made or sent. The message says why. */
+export class ShapeError extends TypeError {
+  override name = "ShapeError";
+}
+
 /** Maximum number of rows in an invented list, and of answers for one shape. */
 const MOST = 64;
 
@@ -49,7 +54,7 @@ export const newRoom = (): Room => ({ left: MOST_CHARACTERS });
 /**
  * Returns the answers that show everything that a shape contains.
  *
- * @throws {TypeError} If the answers need more characters than allowed.
+ * @throws {ShapeError} If the answers need more characters than allowed.
  */
 export function answersOf(
   { over, status = 200, body, type = 0, code = "", message, payload }: SeenAnswer,
@@ -128,7 +133,7 @@ function json(seen: Seen | undefined, index: number, room: Room): string {
   // A text inside another one counts again, which only makes the limit stricter for deep values.
   room.left -= text.length;
   if (room.left < 0) {
-    throw new TypeError(
+    throw new ShapeError(
       `Cannot invent answers like those of the report: they have more than ${MOST_CHARACTERS} characters`,
     );
   }

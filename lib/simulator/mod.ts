@@ -48,6 +48,7 @@ export interface Simulator extends AsyncDisposable, Omit<Core, "seed" | "shaped"
  * the gateway's state, with the platform's state as its member `platform`.
  *
  * @throws {ScriptError} If the script is invalid.
+ * @throws {ShapeError} If an answer of `answers` cannot be made or sent.
  * @throws {TypeError} If the key of the trade password is not Base64 of 16, 24 or 32 bytes.
  * @throws {Deno.errors.AddrInUse} If a port is in use.
  */
@@ -101,6 +102,7 @@ export type { PlatformCredentials } from "./endpoints/credentials.ts";
 export type { Broker, BrokerOptions, Matches } from "./broker/broker.ts";
 export type { TradeLoginState } from "./endpoints/trade_login.ts";
 export type { TokenState } from "./platform/access.ts";
+export { whyUnsendable } from "./endpoints/shaped.ts";
 export type { ShapedAnswers, SocketShaped } from "./endpoints/shaped.ts";
 export type { Halt, MarketPlan, Move } from "./market/scripted.ts";
 export type {
@@ -142,4 +144,5 @@ export type { CorporateAction } from "../facts/corporate_actions.ts";
 export type { FutureContract, FutureProduct } from "../facts/contracts.ts";
 export type { Market as ListingMarket } from "../facts/listings.ts";
 export type { Lengths, Seen, SeenAnswer } from "../operations/answer_shapes.ts";
+export { ShapeError } from "../operations/shaped_answers.ts";
 export type { AnswerShape, ShapedAnswer } from "../operations/shaped_answers.ts";

@@ -21,6 +21,7 @@ import {
   PASSWORD,
   simulate,
   simulatePlatform,
+  spawned,
 } from "./support.ts";
 
 const FAST = ["--pace", "0"];
@@ -211,6 +212,53 @@ Deno.test("probe reports each kind of difference, continues after rejections, an
   });
   assertEquals(history.code, 0, history.err);
   assert(JSON.parse(history.out).length > 0);
+});
+
+Deno.test("an answer that does not fit its message is named by replay, and keeps the simulator from starting", async () => {
+  await using dir = await folder();
+  const member = { times: 1, texts: { digits: [1, 3, 3] } };
+  const reportWith = async (payload: unknown) => {
+    const record = { times: 1, members: payload };
+    const answer = {
+      over: "socket",
+      type: 13,
+      code: "0000",
+      message: "TradeQueryMarginFundInfoResponse",
+      payload: { times: 1, record },
+    };
+    const call = {
+      operation: "account.funds",
+      params: [],
+      codes: {},
+      outcome: "fits",
+      ms: 1,
+      answer,
+      differences: [],
+    };
+    const head = {
+      what: "hsgate probe",
+      format: 1,
+      transport: "direct",
+      started: "",
+      ended: "",
+      families: {},
+      left: [],
+    };
+    const path = `${dir.path}/r.json`;
+    await Deno.writeTextFile(path, JSON.stringify({ ...head, calls: [call] }));
+    return path;
+  };
+  for (const [payload, fault] of [[{ none: member }, "none"], [{ data: member }, "data"]] as const) {
+    const path = await reportWith(payload);
+    const replayed = await cli(["probe", "--replay", path, "--json"], { fromDisk: true });
+    const { cases: [only] } = JSON.parse(replayed.out);
+    assertEquals([replayed.code, only.answers, only.read], [7, 1, 0], replayed.err);
+    assertStringIncludes(only.why, `Cannot send an answer of "account.funds" like that of the report: `);
+    assertStringIncludes(only.why, fault);
+    const { code, err } = await spawned(["sim", "--answers", path, "--http-port", "0"]);
+    assertEquals(code, 2, err);
+    assertStringIncludes(err, `Cannot start the simulator: --answers: ${only.why}`);
+  }
 });
 
 Deno.test('with readOnly "yes" probe sends no password, and says what it could not call', async () => {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { messageOf } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import {
   type AnswerShape,
@@ -10,9 +11,10 @@ import {
   codesOf,
   newRoom,
   type ShapedAnswer,
+  ShapeError,
   withoutRows,
 } from "../../operations/shaped_answers.ts";
-import type { Messages, Payload } from "../../wire/messages.ts";
+import { loadMessages, type Messages, type Payload } from "../../wire/messages.ts";
 import type { HttpAnswer } from "../../endpoints/http_server.ts";
 
 /** An answer over HTTP. */
@@ -32,7 +34,7 @@ export class ShapedAnswers {
   }[];
   readonly #next = new Map<AnswerShape, number>();
 
-  /** Prepares the answers of each shape. */
+  /** Prepares the answers of each shape. @throws {ShapeError} If they need more characters than allowed. */
   constructor(shapes: readonly AnswerShape[]) {
     const room = newRoom();
     this.#shapes = shapes.map((shape) => ({
@@ -40,6 +42,22 @@ export class ShapedAnswers {
       answers: answersOf(shape.answer, room),
       last: answersOf(withoutRows(shape.answer), room)[0],
     }));
+  }
+
+  /** Checks that every answer can be sent. @throws {ShapeError} If one does not fit its message. */
+  check(messages: Messages): void {
+    for (const { shape, answers, last } of this.#shapes) {
+      for (const answer of [...answers, last]) {
+        try {
+          if (answer?.over === "socket") shapedPayload(messages, answer);
+        } catch (cause) {
+          throw new ShapeError(
+            `Cannot send an answer of "${shape.operation}" like that of the report: ${messageOf(cause)}`,
+            { cause },
+          );
+        }
+      }
+    }
   }
 
   /**
@@ -75,6 +93,17 @@ export class ShapedAnswers {
     const nth = this.#next.get(found.shape) ?? 0;
     this.#next.set(found.shape, nth + 1);
     return found.answers[nth % found.answers.length];
+  }
+}
+
+/** Returns why the answers of a shape cannot be sent; `undefined` if they can. */
+export async function whyUnsendable(shape: AnswerShape): Promise<string | undefined> {
+  try {
+    new ShapedAnswers([shape]).check(await loadMessages());
+    return undefined;
+  } catch (error) {
+    if (error instanceof ShapeError) return error.message;
+    throw error;
   }
 }
 

@@ -157,6 +157,7 @@ const MIB = 1024 * 1024;
 /**
  * Starts a simulated platform. Resolves when its three ports are open.
  *
+ * @throws {ShapeError} If an answer of `answers` cannot be sent.
  * @throws {Deno.errors.AddrInUse} If a port is in use.
  */
 export function startPlatform(options: PlatformOptions): Promise<SimulatedPlatform> {
@@ -188,6 +189,8 @@ export async function openPlatform(
   const { allowedIps, boundDevices } = options;
   const access = new Access({ ...login, privateKey: platform.privateKey, allowedIps, boundDevices });
   const bodies = await PushBodies.load(clock);
+  const envelopes = await loadEnvelopes();
+  shaped.check(envelopes.messages);
   let taken = 0;
   let sessions = 0;
   const session: SessionOptions = {
@@ -198,7 +201,7 @@ export async function openPlatform(
     tokens,
     access,
     bodies,
-    envelopes: await loadEnvelopes(),
+    envelopes,
     keys: { privateKey: platform.privateKey, publicKey: developer.publicKey, padding: options.padding },
     heartbeatIntervalSec,
     tradePassword,

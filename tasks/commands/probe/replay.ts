@@ -12,7 +12,7 @@ import { type AnswerShape, answersOf } from "../../../lib/operations/shaped_answ
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { Learned, planCall } from "../../../lib/probe/plan.ts";
 import { type ProbeReport, shapesOf } from "../../../lib/probe/report.ts";
-import { startSimulator } from "../../../lib/simulator/mod.ts";
+import { startSimulator, whyUnsendable } from "../../../lib/simulator/mod.ts";
 import type { Host } from "../../terminal/host.ts";
 
 /** The check of one shape. */
@@ -36,20 +36,30 @@ export async function replay(
 ): Promise<number> {
   const cases: Case[] = [];
   const shapes = shapesOf(report);
+  const unsendable = new Map<AnswerShape, string>();
+  for (const shape of shapes) {
+    const why = await whyUnsendable(shape);
+    if (why !== undefined) unsendable.set(shape, why);
+  }
   await using simulator = await startSimulator({
     seed: 1,
     days: 1,
     fillsPerDay: 1,
     clock: { now: () => CLOCK },
-    answers: shapes,
+    answers: shapes.filter((shape) => !unsendable.has(shape)),
     gateway: { pushIntervalMs: 0 },
     platform: { pushIntervalMs: 0 },
   });
   for (const shape of shapes) {
     host.signal.throwIfAborted();
-    const call = report.calls.find(({ answer }) => answer === shape.answer);
+    const then = report.calls.find(({ answer }) => answer === shape.answer)?.outcome ?? "fits";
+    const why = unsendable.get(shape);
+    if (why !== undefined) {
+      cases.push({ operation: shape.operation, codes: shape.codes, answers: 1, read: 0, why, then });
+      continue;
+    }
     const newClient = () => clientOf(simulator.info, report.transport);
-    cases.push(await check(shape, { newClient, then: call?.outcome ?? "fits" }));
+    cases.push(await check(shape, { newClient, then }));
   }
   const unread = cases.filter(({ answers, read }) => read < answers);
   if (json) host.out(JSON.stringify({ transport: report.transport, cases }));
