@@ -95,7 +95,7 @@ export function accountHandlers(state: State): Handlers<Names> {
   };
 }
 
-/** Returns how much can be sold short and bought back. */
+/** Returns the members of the buying power that concern short sales: how much can be sold short and bought back. */
 function shortFigures(state: State, instrument: Instrument, price: bigint) {
   const { market, symbol, lotSize } = instrument;
   const isAllowed = isShortable(state, instrument);

@@ -1,17 +1,20 @@
 /**
  * Runs algorithmic orders: sends their quantity in child orders over time.
  *
- * - `twap` sends ten equal children at equal intervals between start and end.
- * - `vwap` uses the same intervals; the children divide the quantity like the volume of the previous day.
+ * - `twap` sends a tenth of the quantity at equal intervals between start and end. A tenth is rounded up to whole lots,
+ *   so there may be fewer than ten children.
+ * - `vwap` sends a child in each of ten equal intervals. The children divide the quantity like the volume of the
+ *   previous day.
  * - `pov` sends, once per interval, as much as its children need to reach its percentage of the market's volume since
  *   the start.
  * - `tpov` sends, once per interval, its percentage of the volume at the best price of the other side.
- * - `iceberg` sends the next child when the previous one is filled.
+ * - `iceberg` sends the next child when the previous one is no longer open.
  *
- * Children are ordinary orders in whole lots. The sensitivity decides their price: a passive child waits at the best
- * price of its own side, a neutral one has the last price, an aggressive one the limit. At the end time, or when the
- * market closes, open children are cancelled and the rest of the quantity expires. The broker documents the settings but
- * no formula, so these rules are choices of the simulator.
+ * Children are ordinary orders in whole lots. The sensitivity decides their price: a passive child has the best price
+ * of its own side, a neutral child the last price. An aggressive child has the order's limit; for a market order, it
+ * has the best price of the other side. No child has a price beyond the limit. At the end time the order expires; when
+ * the market closes, it is done for the day. Both cancel its open children. The broker documents the settings but no
+ * formula, so these rules are choices of the simulator.
  *
  * @module
  */
@@ -73,9 +76,9 @@ interface Algo {
 }
 
 const NUMBER_DIGIT = 7;
-/** Largest number of children of an order. */
-const MOST_CHILDREN = 10n;
-/** Seconds between reports if the settings do not set them. */
+/** Number of equal parts into which an order is divided, unless its settings set the size of a child. */
+const PARTS = 10n;
+/** Seconds between the children of `pov` and `tpov` if the settings do not set them. */
 const DEFAULT_INTERVAL = 60;
 /** Percentage if the settings do not set it. */
 const DEFAULT_PERCENT = 10;
@@ -222,7 +225,7 @@ export class AlgoDesk {
     return first;
   }
 
-  /** Ends the unfinished orders of a market, except those that `lasts` keeps. */
+  /** Ends the unfinished orders of a market, except those for which `lasts` returns true. */
   close(market: Market, lasts: (order: { extended: boolean }) => boolean): void {
     for (const order of this.#orders) {
       if (order.instrument.market === market && !lasts(order) && !ended.includes(this.#statusOf(order))) {
@@ -268,7 +271,7 @@ export class AlgoDesk {
   #intervalOf(order: Algo, rest: bigint, quantity: bigint): number {
     const { strategy, settings, startAt, endAt } = order;
     if (strategy === "iceberg") return 1000;
-    if (strategy === "vwap") return (endAt - startAt) / Number(MOST_CHILDREN);
+    if (strategy === "vwap") return (endAt - startAt) / Number(PARTS);
     if (strategy !== "twap") return (settings.intervalSec ?? DEFAULT_INTERVAL) * 1000;
     return (endAt - this.#state.now) / Number((rest + quantity - 1n) / quantity);
   }
@@ -282,11 +285,11 @@ export class AlgoDesk {
     const lot = BigInt(lotSize);
     const whole = (value: bigint) => value / lot * lot;
     const percent = BigInt(settings.percent ?? DEFAULT_PERCENT);
-    let wanted = whole(order.quantity / MOST_CHILDREN + lot - 1n);
+    let wanted = whole(order.quantity / PARTS + lot - 1n);
     if (strategy === "iceberg" && settings.displayQuantity !== undefined) {
       wanted = whole(BigInt(round(settings.displayQuantity, 0, "down")));
     } else if (strategy === "vwap") {
-      const interval = (endAt - startAt) / Number(MOST_CHILDREN);
+      const interval = (endAt - startAt) / Number(PARTS);
       const isLast = now + interval >= endAt;
       const [next, all] = [this.#volumeBefore(order, now + interval), this.#volumeBefore(order, endAt)];
       wanted = isLast || all === 0n ? rest : whole(rest * next / all);
@@ -307,7 +310,7 @@ export class AlgoDesk {
     return size < lot ? least(rest, lot) : size;
   }
 
-  /** Returns the volume of the day before, from the present time of day to the time of day of an instant. */
+  /** Returns the volume that the previous day traded between the current time of day and the time of day of `until`. */
   #volumeBefore(order: Algo, until: number): bigint {
     const { instrument: { symbol, market }, day } = order;
     const [before] = daysBefore(this.#state.market.calendars, market, day.date, 1);

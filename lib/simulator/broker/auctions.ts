@@ -17,7 +17,7 @@ import { type BookDay, MINUTE_MS } from "./sessions.ts";
 /** The name of an auction. */
 export type AuctionName = "opening" | "closing";
 
-/** Hong Kong's phases of a trading day. In the locked phases, orders can only be entered. */
+/** Hong Kong's phases of a trading day. In the locked phases, orders can be placed, but not amended or cancelled. */
 export type Phase =
   | "closed"
   | "opening"

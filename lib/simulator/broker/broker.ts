@@ -112,7 +112,7 @@ export class Broker {
       conditional: new ConditionalDesk(this.#state, past.orders.flatMap(({ conditional }) => conditional)),
       algo: new AlgoDesk(
         this.#state,
-        // Each order has a time.
+        // Each past order has `sentAt`.
         past.orders.flatMap(({ algo }) => algo).sort((a, b) => a.row.sentAt! < b.row.sentAt! ? -1 : 1),
       ),
       futures: new FuturesDesk(this.#state, past.futures),
@@ -202,7 +202,9 @@ export interface Matches {
   }[];
   /** The volume ahead of each open order that waits in the queue at its limit. */
   queues: { orderId: string; symbol: string; ahead: Decimal }[];
-  /** The pauses of today's listings that have begun, with the lowest and highest price that trades in them. */
+  /**
+   * The pauses that have begun today in listings with an order, with the lowest and highest price that trades in them.
+   */
   pauses: { symbol: string; kind: PauseKind; from: string; until: string; low?: Decimal; high?: Decimal }[];
 }
 
@@ -266,8 +268,8 @@ const EXCHANGE_EVERY = 60;
 const EXCHANGED_USD = "10000";
 
 /**
- * Returns the currency exchanges, on days when both markets trade. Each exchange takes an amount from one balance and
- * adds it to the other balance.
+ * Returns the currency exchanges, on days when both markets trade. Each exchange pays Hong Kong dollars and gets US
+ * dollars.
  */
 function exchangesOf(market: SimulatedMarket, hk: readonly BookDay[], us: readonly BookDay[]) {
   const american = new Set(us.map(({ date }) => date));

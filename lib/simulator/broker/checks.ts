@@ -18,7 +18,7 @@ import type { State } from "./state.ts";
 /** The broker's exact text for an order outside market hours. */
 export const CLOSED_TEXT = "current time does not allow entrust";
 
-/** The text for an order of a listing that a script has stopped. */
+/** The text for an order of a listing that a script has halted. */
 export const HALTED_TEXT = "trading is halted";
 
 const auctionTypes: readonly OrderType[] = ["auction", "auction-limit"];
@@ -40,7 +40,7 @@ export function invalid(text: string): Refusal {
   return refusalOfCode("invalid-parameter", text);
 }
 
-/** Returns a rejection that has only a text. */
+/** Returns a rejection without a code. */
 export function refused(text: string): Refusal {
   return new Refusal(undefined, text);
 }
@@ -59,8 +59,8 @@ export function findInstrument(state: State, market: Market, symbol: string): In
 }
 
 /**
- * Rejects an order outside the hours in which its market accepts it. In lunch breaks the broker keeps orders until the
- * market trades again. In Hong Kong, each phase accepts either auction orders or the other orders.
+ * Rejects an order outside the hours in which its market accepts it. In Hong Kong's lunch break, the broker keeps
+ * orders until the market trades again. Each phase in Hong Kong accepts either auction orders or the other orders.
  */
 export function checkHours(
   { now: at, auctions }: State,
@@ -76,7 +76,7 @@ export function checkHours(
   if (extended && isExtendedAt(day, at)) return;
   const from = openAt - (market === "us" ? 0 : NORTHBOUND_LEAD) * MINUTE_MS;
   if (at < from || at >= closeAt) throw refused(CLOSED_TEXT);
-  // Stock Connect takes no orders at lunch, except in its last minutes.
+  // Stock Connect accepts no orders in the lunch break, except in its last minutes.
   const isLunch = market !== "us" &&
     day.segments.slice(1).some(({ from: next }, index) =>
       at >= (day.segments[index]?.to ?? next) && at < next - NORTHBOUND_NOON_LEAD * MINUTE_MS
@@ -84,12 +84,12 @@ export function checkHours(
   if (isLunch) throw refused(CLOSED_TEXT);
 }
 
-/** Rejects an order, or an amendment, of a listing that a script has stopped. */
+/** Rejects an order, or an amendment, of a listing that a script has halted. */
 export function checkHalt({ market, now }: State, symbol: string): void {
   if (market.isHalted(symbol, now)) throw refused(`${HALTED_TEXT}: "${symbol}"`);
 }
 
-/** Rejects an amendment or a cancellation in a phase in which the exchange takes none. */
+/** Rejects an amendment or a cancellation in a phase in which the exchange does not accept it. */
 export function checkChange(
   { now, auctions }: State,
   { id, book, day }: Pick<LiveOrder, "id" | "book" | "day">,

@@ -50,7 +50,7 @@ interface Conditional {
   endsAt: number;
   /** Date of creation, local. */
   date: string;
-  /** Best price since the order was placed, for trailing orders. */
+  /** Best price since the order was placed or amended, for trailing orders. */
   best: bigint;
   scannedUntil: number;
   /** When the condition became true. */
@@ -126,7 +126,7 @@ export class ConditionalDesk {
     this.#end(this.#pending(id), "deleted");
   }
 
-  /** Ends the pending orders of a listing on its ex-date, because their prices were meant for the old shares. */
+  /** Ends the pending orders of a listing on its ex-date: their prices do not include the dividend or the split. */
   endOnExDate(symbol: string): void {
     for (const order of this.#orders) {
       const isPending = order.status === "pending" && order.instrument.symbol === symbol;

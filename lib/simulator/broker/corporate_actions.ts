@@ -41,7 +41,7 @@ export function actionsBetween(
   );
 }
 
-/** Applies splits to the holdings, and returns the dividends that they will be paid. */
+/** Applies splits to the holdings, and returns the dividends that the holdings earn or, if short, owe. */
 export function applyExDate(
   holdings: Map<string, Holding>,
   actions: readonly CorporateAction[],

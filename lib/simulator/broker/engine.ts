@@ -76,7 +76,10 @@ export class Engine {
     this.#state.now = Math.max(this.#state.now, now);
   }
 
-  /** Returns the next close or clearing of any book, or the next scripted halt. */
+  /**
+   * Returns the next event whose time does not depend on the market: dividends and splits, the close or the clearing of
+   * any book, the end of a night session, or a scripted halt.
+   */
   #nextFixed(): Event {
     const halt = this.#state.market.haltsAt[this.#halts];
     let first: Event | undefined = halt === undefined ? undefined : { at: halt, run: () => this.#halt(halt) };
@@ -97,8 +100,9 @@ export class Engine {
   }
 
   /**
-   * Returns the first match, trigger or child order up to an instant. Of two orders of one side that match at the same
-   * time, the order with the better price comes first, or else the earlier order. Triggers and children come last.
+   * Returns the first match, cancellation, trigger or child order up to an instant. If two orders of one listing and
+   * side match at the same time, the order with the better price comes first, or else the earlier order. Triggers and
+   * children come last.
    */
   #nextMarket(horizon: number): Event | undefined {
     let first: Event | undefined;
@@ -170,7 +174,7 @@ export class Engine {
     }
   }
 
-  /** Cancels the open orders of listings that a script stops. */
+  /** Cancels the open orders of listings that a script halts. */
   #halt(at: number): void {
     this.#halts++;
     for (const book of books) {

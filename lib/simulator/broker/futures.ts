@@ -4,8 +4,9 @@
  * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the maintenance
  * margin is four fifths of the initial margin.
  *
- * The night session belongs to the next trading day. It accepts orders with the session `after-hours` only, and no price
- * beyond 5% of the last price of the day session. A day order for the night session ends with it.
+ * The night session belongs to the next trading day. It accepts only orders with the session `after-hours`. It rejects
+ * a purchase more than 5% above the last price of the nearest contract's day session, and a sale more than 5% below it.
+ * A day order for the night session ends with it.
  *
  * @module
  */

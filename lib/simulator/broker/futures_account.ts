@@ -20,7 +20,7 @@ import { amountOf, meanPrice, readCents, readPrice, writePrice } from "./money.t
 import { statusText } from "./rows.ts";
 import { type BookDay, localTime, orderNumber } from "./sessions.ts";
 
-/** A position; a short position is negative. */
+/** A position; a short position has a negative quantity. */
 export interface Position {
   quantity: bigint;
   /** Absolute value at the prices paid, cents. */
@@ -99,7 +99,7 @@ export class FuturesAccount {
 }
 
 /** Number of decimals of an index future's price. */
-const POINTS = 0;
+const DECIMALS = 0;
 
 /** In each period of this many days, one day begins with trades of its night session. */
 const NIGHT_EVERY = 4;
@@ -142,7 +142,7 @@ export function makeFuturesPast(
       const price = readPrice(traded.price);
       account.trade({ symbol, date, isSell, price, quantity: 1n });
       const side = isSell ? "sell" as const : "buy" as const;
-      const text = writePrice(price, POINTS);
+      const text = writePrice(price, DECIMALS);
       return [{
         symbol,
         name: futureContract(symbol)?.name ?? symbol,
@@ -211,7 +211,7 @@ function frontContract(date: string): string | undefined {
 
 /** Returns a price in index points. Prices are whole points, but a mean price may have decimals. */
 export function points(price: bigint): string {
-  const text = writePrice(price, 0);
+  const text = writePrice(price, DECIMALS);
   return text.includes(".") ? divide(text, "1", 4, "half-up") : text;
 }
 

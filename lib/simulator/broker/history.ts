@@ -63,7 +63,7 @@ export class MarketHistory {
   readonly #past: Past;
   readonly #describe: Describe;
   readonly #tariff: Tariff;
-  /** Positions in the journal where the lines and fills of each day start. */
+  /** Positions of each day's first journal line, first movement and first fill. */
   readonly #starts: { journal: number; movement: number; fill: number }[] = [];
 
   constructor(past: Past, describe: Describe, tariff: Tariff) {

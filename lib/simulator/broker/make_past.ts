@@ -41,7 +41,7 @@ const SHARES = [1, 5, 10, 20, 25, 40, 50, 80, 100, 200];
 /** Approximate largest amount of an order in history, in the market's currency. */
 const MOST: Record<Market, number> = { hk: 120_000, us: 20_000, shanghai: 90_000, shenzhen: 90_000 };
 
-/** First deposit, in cents; grows with the number of fills. */
+/** Size of a deposit, in cents. The first deposit grows with the number of fills. */
 const DEPOSIT: Record<Market, bigint> = {
   hk: 200_000_000n,
   us: 30_000_000n,
@@ -142,7 +142,7 @@ class PastMaker {
     }
     const kind = next();
     if (kind < 0.2 && room >= 3 && lots >= 3) {
-      // The second and third fill have identical members, as fills of the same second may have.
+      // The second and third fill are identical, because real fills of the same second may be identical.
       const part = Math.floor(lots / 3);
       const parts = [lots - 2 * part, part, part];
       return {

@@ -294,8 +294,8 @@ export class Matching {
 }
 
 /**
- * Returns the limit with which an order is at the exchange; for a purchase without a limit, the price for which cash was
- * frozen.
+ * Returns the limit of an order at the exchange. Without a limit, returns 0 for a sale; for a purchase, the price for
+ * which cash was frozen.
  */
 export function limitOf({ isSell, price, frozenPrice, furthest }: LiveOrder): bigint {
   if (price === 0n) return isSell ? 0n : frozenPrice;

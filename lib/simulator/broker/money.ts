@@ -48,14 +48,14 @@ export function divideHalfUp(value: bigint, by: bigint): bigint {
   return (2n * value + half) / (2n * by);
 }
 
-/** Returns price times quantity times multiplier, in cents; exact for every price on a grid. */
+/** Returns price times quantity times multiplier, rounded to whole cents. */
 export function amountOf(price: bigint, quantity: bigint, multiplier = 1n): bigint {
   return divideHalfUp(price * quantity * multiplier, PRICE_UNITS_PER_CENT);
 }
 
 /**
- * Returns the mean price for an amount. A price with infinite decimals is rounded so finely that price times quantity
- * still gives the amount to the cent.
+ * Returns the mean price for an amount; zero for the quantity zero. A price with infinite decimals is rounded so finely
+ * that price times quantity still gives the amount to the cent, for quantities below one million.
  */
 export function meanPrice(cents: bigint, quantity: bigint, multiplier = 1n): bigint {
   return quantity === 0n ? 0n : divideHalfUp(cents * PRICE_UNITS_PER_CENT, quantity * multiplier);

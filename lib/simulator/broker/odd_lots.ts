@@ -1,11 +1,11 @@
 /**
  * Simulates Hong Kong's market for odd lots: orders of less than one board lot.
  *
- * The automatic matching of the exchange does not take such orders. They are listed on a separate board, without
+ * The automatic matching of the exchange does not accept such orders. They are listed on a separate board, without
  * priority by price or time, until another participant takes a whole order by hand, usually at a worse price than that
  * of board lots (`orion`, `oddlot-hk`). How often a participant looks at the board, and at which prices, is not
- * published. Here the seed decides both: in most periods of five minutes, one participant buys and sells at a discount
- * and a premium.
+ * published. Here the seed decides both: in most periods of five minutes, one participant buys at a discount and sells
+ * at a premium.
  *
  * @module
  */
@@ -15,7 +15,9 @@ import { hashText, mix } from "../market/random.ts";
 import { readPrice, writePrice } from "./money.ts";
 import { type BookDay, MINUTE_MS } from "./sessions.ts";
 
-/** A participant who looks at the board: when, and how far the prices are from the last price of board lots. */
+/**
+ * One look of a participant at the board: its time, and the distance of the prices from the last price of board lots.
+ */
 interface Visit {
   at: number;
   /** In ten-thousandths of the price. */
@@ -64,7 +66,7 @@ export class OddLots {
     return undefined;
   }
 
-  /** Returns the price that a participant pays, or asks for, at the instant of a visit. */
+  /** Returns the price that a participant pays, or asks for, at the instant of a visit; `undefined` without a visit. */
   price(
     symbol: string,
     { day, isSell, at }: { day: BookDay; isSell: boolean; at: number },

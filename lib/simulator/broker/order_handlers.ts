@@ -32,7 +32,7 @@ export function orderHandlers(
   state: State,
   { conditional, algo }: { conditional: ConditionalDesk; algo: AlgoDesk },
 ): Handlers<Names> {
-  /** Cancels orders one by one and returns the orders that could not be cancelled. */
+  /** Cancels orders one by one. Returns the cancelled orders, and the others with the reasons. */
   const cancelEach = (market: Market, ids: readonly string[]) => {
     const cancelled: string[] = [];
     const failed: { orderId: string; remark: string }[] = [];
@@ -166,7 +166,7 @@ export function orderHandlers(
   };
 }
 
-/** Returns the position after a cursor, which is the position of the last row of the previous page. */
+/** Returns the index of the row after a cursor. A cursor is the position of a row, from 1. */
 function startAfter(cursor = "0"): number {
   if (!/^\d{1,15}$/.test(cursor)) throw invalid(`"${cursor}" is not a cursor of this list`);
   return Number(cursor);

@@ -56,7 +56,7 @@ export interface OrderTerms {
 
 const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
 
-/** Factor by which the price of a purchase without a limit may exceed the last price. */
+/** Highest price of a purchase without a limit, as a multiple of the last price. */
 const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
 
 /**
@@ -197,7 +197,7 @@ export function addRejected(state: State, terms: OrderTerms, reason: Refusal): L
   }, "rejected");
 }
 
-/** Returns an open order of today. @throws {Refusal} If there is no such order, or it has ended. */
+/** Returns an open order. @throws {Refusal} If there is no such order, it has ended, or its cancellation is pending. */
 export function findOpen(state: State, id: string, isOf: (book: Book) => boolean): LiveOrder {
   const order = state.byId.get(id);
   if (order === undefined || !isOf(order.book)) throw invalid(`unknown order number "${id}"`);
@@ -208,8 +208,8 @@ export function findOpen(state: State, id: string, isOf: (book: Book) => boolean
 }
 
 /**
- * Cancels the rest of an order on request. If the market fills a part before the request reaches the exchange, the order
- * is pending until then, and the fill counts.
+ * Cancels the rest of an order on request. If the market fills a part before the request reaches the exchange, the
+ * cancellation is pending until then, and the fill counts.
  */
 export function requestCancel(state: State, order: LiveOrder): void {
   const at = reachesExchange(state.now);
@@ -228,7 +228,7 @@ export function cancelOrder(state: State, order: LiveOrder, remark?: string): vo
   state.push(order);
 }
 
-/** Ends an order that the exchange refuses; a part that is filled stays filled. */
+/** Ends an order that the exchange rejects; a part that is filled stays filled. */
 export function rejectOrder(state: State, order: LiveOrder, remark: string): void {
   if (order.fills.length > 0) return cancelOrder(state, order, remark);
   order.status = "rejected";
@@ -294,8 +294,8 @@ export function amendOrder(
 }
 
 /**
- * Gives an amended order its place in the queue: a smaller quantity at the same price keeps the place, any other change
- * sends the order to the end of the queue.
+ * Gives an amended order its place in the queue. An order with the same price and no larger quantity keeps its place;
+ * any other change sends the order to the end of the queue.
  */
 export function amendPlace(
   state: State,
@@ -335,7 +335,9 @@ export function settleFill(state: State, order: LiveOrder, { price, quantity }: 
   change(state.holdings[book], symbol, isSell ? -quantity : quantity, amount);
 }
 
-/** Ends the orders that expire now, except those that `lasts` keeps and those that are valid for longer. */
+/**
+ * Cancels the open orders of a book, except those for which `lasts` returns true and those that are valid for longer.
+ */
 export function expireOrders(state: State, book: Book, lasts: (order: LiveOrder) => boolean): void {
   for (const order of state.openOrders(book)) {
     if (lasts(order) || lastsLonger(order, state.today[book].day.date)) continue;

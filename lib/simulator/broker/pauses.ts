@@ -12,8 +12,8 @@
  * - **Index futures:** the same with 5%, for the two nearest months, and as often as it happens. Source: `vcm`, `wvcm`.
  * - **United States:** the band is 5% (20% up to 3.00) around the mean of the last five minutes' trades, twice that from
  *   15:35; the mean counts once it differs by 1%. A trade at or beyond the band starts 15 seconds in which only prices
- *   inside the band trade. If no such trade comes, nothing trades for five minutes, or until the close. Options pause
- *   with their stock. Source: `luld2`.
+ *   within the band trade. A trade strictly inside the band ends this early. If there is none, nothing trades for five
+ *   minutes, or until the close. Options pause with their stock. Source: `luld2`.
  *
  * A table in `docs/simulator.md` lists the sources.
  *
@@ -30,7 +30,10 @@ export type PauseKind = "cooling-off" | "limit-state" | "trading-pause";
 /** A period in which a listing trades only within two prices, or not at all. */
 export interface Pause {
   kind: PauseKind;
-  /** First instant of the period, epoch milliseconds: the time of the trade that started it. */
+  /**
+   * First instant of the period, epoch milliseconds: the time of the trade that started it; for a trading pause, the
+   * end of the limit state.
+   */
   from: number;
   /** First instant after the period. */
   until: number;

@@ -7,7 +7,8 @@
  * - A limit order may buy up to the best ask, and sell down to the best bid. An enhanced limit order may go nine price
  *   steps further. The broker sends an order beyond this with the furthest valid limit.
  * - On its own side an order is at most 24 price steps behind the best price, since 2025-08-04 also 4% if that is more.
- *   The broker keeps an order that is further away, and sends it when the market comes near.
+ *   The simulator measures this distance from the last price. The broker keeps an order that is further away, and sends
+ *   it when the market comes near.
  *
  * Stock Connect:
  *
@@ -37,7 +38,7 @@ const STEPS_BEHIND = 24;
 /** Since this day an order may also be 4% behind the best price. */
 const PERCENT_FROM = "2025-08-04";
 const PERCENT_BEHIND = 4n;
-/** The price cage of the mainland, and how far below the best bid Stock Connect takes purchases. */
+/** The price cage of the mainland, and how far below the best bid Stock Connect accepts purchases. */
 const CAGE_PERCENT = 2n;
 const CAGE_STEP = readPrice("0.10");
 const PERCENT_BELOW = 3n;

@@ -59,7 +59,7 @@ export function quoteHandlers(state: State): Handlers<Names> {
     if (instrument === undefined) throw invalid(`unknown security "${symbol}"`);
     return instrument;
   };
-  /** Returns which session the answer to a query shows. A future shows the night session, which the query cannot name. */
+  /** Returns the session that a query asks for; for a future, also the night session, which a query cannot name. */
   const viewOf = (security: Security, session: string | undefined): ViewOptions =>
     find(security).kind === "future" ? { extended: true } : session === undefined ? {} : { session };
   /** Returns a security with the symbol of the request and its actual kind. */

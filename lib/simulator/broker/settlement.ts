@@ -1,5 +1,5 @@
 /**
- * Computes which proceeds of sales have not been paid yet. They can be spent at once, but not withdrawn.
+ * Computes the proceeds of sales that have not been paid yet. They can be spent at once, but not withdrawn.
  *
  * Hong Kong settles two trading days after the trade (`hk-t2`), the United States (`us-t1`) and the mainland
  * (`nb-cinda`) one day after it. Here a trade is paid at the open of its settlement day.

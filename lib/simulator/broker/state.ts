@@ -297,7 +297,7 @@ export class State {
     return this.cash[currency] - this.frozen(currency, except).all;
   }
 
-  /** Returns the quantity of a listing that was bought or sold today. */
+  /** Returns the quantity of a listing that was bought today; with `isSell`, the quantity that was sold. */
   tradedToday(market: Market, symbol: string, isSell: boolean): bigint {
     return this.today[market].fills.reduce(
       (sum, { order, fill }) =>

@@ -1,8 +1,9 @@
 /**
- * Searches the market between two instants for the first second in which a condition holds.
+ * Reads the simulated market for the books: prices, trades, the order book, and the first second in which a condition
+ * is true.
  *
- * Instants are whole seconds, and the search checks a period as a whole before it checks its parts. So the result does
- * not depend on how often the market is searched.
+ * A search uses whole seconds, and checks a period as a whole before it checks its parts. So the result does not depend
+ * on how often the market is searched.
  *
  * @module
  */
@@ -52,13 +53,13 @@ export class Tape {
     return this.#pauses.at(symbol, at);
   }
 
-  /** Returns whether a price trades at an instant, if the market is open. */
+  /** Returns whether the pauses allow a price at an instant. */
   allows(symbol: string, at: number, price: bigint): boolean {
     const pause = this.pause(symbol, at);
     return pause === undefined || isWithin(pause, price);
   }
 
-  /** Returns the pauses of a listing that have begun between two instants. */
+  /** Returns the pauses of a listing that overlap a period, in order of time. */
   pauses(symbol: string, after: number, until: number): Pause[] {
     return this.#pauses.between(symbol, after, until);
   }
