@@ -2,8 +2,8 @@
  * Computes the order book and the broker queue around the last price.
  *
  * In the regular hours the last price is the best bid or the best ask; outside them both are some steps away from it.
- * Further levels follow the grid. Sizes change every three seconds while the market trades, and not at all outside
- * trading.
+ * Further levels follow the grid. Sizes change every three seconds between the open and the close, and not at all at
+ * other times.
  *
  * @module
  */
@@ -37,7 +37,7 @@ const BROKERS = Array.from({ length: 40 }, (_, index) => ({
   name: `Simulated broker ${index + 1}`,
 }));
 
-/** Returns a random stream that changes every few seconds during trading, and is constant outside it. */
+/** Returns a random stream that changes every few seconds between the open and the close, and not at other times. */
 function streamAt({ asset, day, last }: AssetState, at: number, seed: number, purpose: string) {
   const moment = Math.floor(Math.min(day.closeAt, Math.max(day.openAt, at)) / REFRESH_MS);
   return randomFrom(mix(seed, hashText(`${purpose}:${asset.symbol}`), moment, last));
@@ -81,7 +81,7 @@ export function makeBook(
   };
   const [down, up] = [(price: number) => grid.down(price), (price: number) => grid.up(price)];
   const lastIsBid = next() < 0.5;
-  /** Returns a price up to a few steps away, if the spread is wide. */
+  /** Outside the regular hours, returns a price up to a few steps away; otherwise the price itself. */
   const away = (price: number, step: (price: number) => number) => {
     let far = price;
     if (asset.session !== undefined) {
@@ -113,7 +113,7 @@ export function makeQueue(
   return levelLots(state, lotSize, next) * lotSize;
 }
 
-/** Returns the size of a level in lots: a share of what the stock trades in a quarter of a minute, at random. */
+/** Returns a random size of a level in lots, around the volume that trades in a quarter of a minute. */
 function levelLots({ asset, day }: AssetState, lotSize: number, next: () => number): number {
   const typical = Math.max(2, asset.bar(day.index).volume / day.minutes / 4 / lotSize);
   return 1 + Math.floor(typical * (0.2 + 1.6 * next()));
@@ -122,7 +122,7 @@ function levelLots({ asset, day }: AssetState, lotSize: number, next: () => numb
 /** Number of levels in the broker queue. */
 const QUEUE_LEVELS = 5;
 
-/** Returns the broker queue of a Hong Kong stock; for other stocks both sides are empty. */
+/** Returns the broker queue of a Hong Kong stock; for any other instrument both sides are empty. */
 export function makeBrokers(state: AssetState, at: number, seed: number): BrokersView {
   const { asset, day } = state;
   const { market, kind } = asset.describe(day.date);

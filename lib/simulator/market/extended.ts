@@ -26,7 +26,7 @@ const PART_OF_DAY: Record<ExtendedSession, [number, number]> = {
 /** How far a session goes beyond its first and last price, as a part of the day's range. */
 const REACH = 0.25;
 
-/** Prices of a night session may differ from the close of the day session by this percentage. */
+/** Largest difference of the prices of a night session from the close of the day session, in percent. */
 export const NIGHT_PERCENT = 5;
 
 /** Returns the sessions outside the regular hours in which an asset trades. */

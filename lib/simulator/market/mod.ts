@@ -11,7 +11,7 @@
  *
  * A script can move prices and halt trading, as `scripted.ts` describes.
  *
- * Bars have the regular hours only. The other views show the sessions outside these hours on request: pre-market and
+ * Bars cover only the regular hours. The other views show the sessions outside these hours on request: pre-market and
  * after-hours trading of stocks of the United States, and the night session of futures.
  *
  * The market itself makes no trades in auctions. The broker adds the auctions.
@@ -110,7 +110,7 @@ export interface Print {
   volume: string;
 }
 
-/** How long before the open and after the close of Hong Kong the auctions are, milliseconds. */
+/** Milliseconds from the start of Hong Kong's first auction to the open, and from the close to the end of the last. */
 const AUCTIONS = { before: 30 * 60_000, after: 10 * 60_000 };
 
 const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNECT_SZ" };
@@ -161,7 +161,7 @@ export class SimulatedMarket {
     });
   }
 
-  /** Returns the session outside the regular hours that is held at an instant, in the form of an asset. */
+  /** Returns the session outside the regular hours that is open at an instant, in the form of an asset. */
   #sessionAt(symbol: string, at: number): Asset | undefined {
     return this.#sessions(symbol).find(({ timeline, lastIndex }) => {
       const index = timeline.indexAt(at);
@@ -189,7 +189,7 @@ export class SimulatedMarket {
     });
   }
 
-  /** Returns the session outside the regular hours that is held at an instant, if the symbol trades in it. */
+  /** Returns the session outside the regular hours that is open at an instant, if the symbol trades in it. */
   sessionAt(symbol: string, at: number): ExtendedSession | undefined {
     return this.#sessionAt(symbol, at)?.session;
   }
@@ -281,7 +281,7 @@ export class SimulatedMarket {
     return this.#asset(symbol).isHalted?.(at) ?? false;
   }
 
-  /** Returns the order book; it does not change outside trading, and is empty during a halt. */
+  /** Returns the order book. It does not change before the open and after the close, and is empty during a halt. */
   orderBook(symbol: string, at: number, options: BookOptions & ViewOptions = {}): BookView {
     const book = makeBook(this.#view(symbol, at, options), { ...options, at, seed: this.#seed });
     return this.isHalted(symbol, at) ? { ...book, asks: [], bids: [] } : book;

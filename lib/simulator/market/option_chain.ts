@@ -1,9 +1,9 @@
 /**
  * Defines which options exist, and the inputs of their prices on a day.
  *
- * Expiries are the next eight Fridays, the third Fridays of six months and of January in two years. If a
- * Friday is a holiday, the expiry is the Thursday before. Within a day, time to expiry and volatility are
- * constant. So an option's price depends only on the stock's price, and its day bar follows from the stock's day bar.
+ * Expiries are the next eight Fridays, the third Fridays of six months, and those of January in the next two years. If
+ * a Friday is a holiday, the expiry is the Thursday before. Within a day, time to expiry and volatility are constant.
+ * So an option's price depends only on the stock's price, and its day bar follows from the stock's day bar.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { randomFrom } from "../../time.ts";
 const DAY_MS = 86_400_000;
 const WEEKS = 8;
 const MONTHS = 6;
-const LEAP_YEARS = 2;
+const JANUARIES = 2;
 
 /** Yearly interest for option prices. */
 const OPTION_RATE = 0.045;
@@ -56,7 +56,7 @@ export function expiriesOn(calendars: Calendars, date: string): string[] {
   const fridays = Array.from({ length: WEEKS }, (_, week) => first + week * 7 * DAY_MS);
   for (let month = 0; month < MONTHS; month++) fridays.push(thirdFriday(date, month));
   const year = Number(date.slice(0, 4));
-  for (let ahead = 1; ahead <= LEAP_YEARS; ahead++) fridays.push(thirdFriday(`${year + ahead}-01-01`, 0));
+  for (let ahead = 1; ahead <= JANUARIES; ahead++) fridays.push(thirdFriday(`${year + ahead}-01-01`, 0));
   return [...new Set(fridays.map((friday) => expiryOfFriday(calendars, friday)))].filter((expiry) =>
     expiry >= date
   ).sort();
@@ -72,7 +72,10 @@ export function strikesAt(spot: Decimal, daysToExpiry: number): Decimal[] {
   return strikes;
 }
 
-/** Parses an option code of this market: a known stock, an expiry day, a strike on the finest step. */
+/**
+ * Parses an option code. Returns `undefined` if its stock has no options here, its expiry is not the expiry of a week,
+ * or its strike is not a multiple of 2.5.
+ */
 export function findOption(calendars: Calendars, code: string): OptionTerms | undefined {
   const contract = readOptionCode(code);
   if (contract === undefined || !optionUnderlyings.includes(contract.underlying)) return undefined;

@@ -50,7 +50,8 @@ export function toUnits(price: string): number {
 /**
  * Packs a table of bars.
  *
- * @throws {RangeError} When a symbol lacks a date of its exchange, or a bar contradicts itself.
+ * @throws {RangeError} If a symbol lacks a date of its exchange, a bar contradicts itself, or a price has more than
+ * three decimals.
  */
 export function packBars(table: readonly Record<string, string>[]): PackedBars {
   const dates = new Map<string, Set<string>>();

@@ -66,7 +66,7 @@ export function showTicks(ticks: readonly Tick[], asset: Asset): TickView[] {
   }));
 }
 
-/** Returns the quote at an instant; for options with their pricing inputs. */
+/** Returns the quote at an instant; for an option also its sensitivities, which follow from its pricing inputs. */
 export function makeQuote(
   state: AssetState,
   { at, days, option }: {

@@ -2,7 +2,7 @@
  * Generates the daily exchange rates of the simulated market.
  *
  * The US dollar stays within the band of 7.75 to 7.85 Hong Kong dollars that the peg allows. The renminbi
- * moves slowly between 1.06 and 1.10 Hong Kong dollars. The values are generated, not quoted.
+ * moves slowly between about 1.06 and 1.10 Hong Kong dollars. The values are generated, not quoted.
  *
  * @module
  */

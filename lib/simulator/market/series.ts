@@ -13,11 +13,11 @@
  *   a slight pull back to the last real close, so that prices stay plausible for years. The stocks of a market share a
  *   part of each day's move.
  *
- * The Hong Kong indices behind the futures follow the simulated stocks. An index takes a fixed share of the
- * mean daily move of its basket, from a level near the level of 2024-08-16. The published index differs: it has more
- * members, which move more slowly. The share brings the simulated index near the published level a year later. The
- * index moves in the same direction as the stocks, because tests of futures need that. Levels are in units of 0.0001
- * points, rounded to 0.01 points.
+ * The Hong Kong indices behind the futures follow the simulated stocks. An index starts near its level of 2024-08-16,
+ * and moves each day by a fixed share of the mean move of its basket. The published index differs: it has more members,
+ * which move more slowly. The share brings the simulated index near the published level a year later. The index moves
+ * in the same direction as the stocks, because tests of futures need that. Levels are in units of 0.0001 points,
+ * rounded to 0.01 points.
  *
  * @module
  */

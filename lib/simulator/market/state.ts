@@ -22,9 +22,9 @@ export interface AssetState {
   minute: number;
   /** Close of the previous day, price units. */
   previousClose: number;
-  /** Totals of the day so far; `undefined` before the open. */
+  /** Totals of the day so far; `undefined` before the day's first trade. */
   totals: Totals | undefined;
-  /** Last price, units; the previous close before the open. */
+  /** Last price, units; before the day's first trade, the previous close. */
   last: number;
 }
 
@@ -56,7 +56,7 @@ export class Days {
     return addTicks(totals[minute - 1], ticksUntil(path, minute, at));
   }
 
-  /** Returns the state of an asset at an instant; before the first day, the state at the first open. */
+  /** Returns the state of an asset at an instant; before the first day, the state of that day before its open. */
   state(asset: Asset, at: number): AssetState {
     const index = Math.max(0, Math.min(asset.timeline.indexAt(at), asset.lastIndex));
     const day = asset.timeline.day(index);
@@ -72,7 +72,7 @@ export function ticksUntil(path: DayPath, minute: number, at: number): Tick[] {
   return path.ticks(minute).filter((tick) => tick.at <= at);
 }
 
-/** A map of limited size. */
+/** A map of limited size; drops the entry that was not used for the longest time. */
 export class Cache<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #size: number;

@@ -103,7 +103,7 @@ export interface FutureView {
   openInterest: Decimal;
 }
 
-/** A quote (`BasicQot`). Before the first trade of a day open, high and low are 0. */
+/** A quote (`BasicQot`). Before the day's first trade, its open, high and low are 0. */
 export interface QuoteView {
   /** Whether trading is suspended. */
   isSuspended: boolean;
@@ -133,7 +133,7 @@ export interface QuoteView {
   securityStatus: number;
   /** Board lot. */
   lotSize: number;
-  /** Local time of the last trade, `yyyyMMddHHmmss`; empty before the first day. */
+  /** Local time of the last trade, `yyyyMMddHHmmss`; empty before the first trade, and on a day without trades. */
   tradeTime: string;
   /** Local time of the quote, same form. */
   marketTime: string;
