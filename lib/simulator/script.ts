@@ -119,7 +119,7 @@ export const scriptEntry = z.discriminatedUnion("what", [
   }),
 ]);
 
-/** One entry of a script; the reference of the scripts is `scriptJsonSchema`. A test compares the type with the schema. */
+/** One entry of a script. `scriptJsonSchema` describes the fields. A test compares the type with the schema. */
 export type ScriptEntry =
   | { what: "price"; symbol: string; at: string; to: string | number; over?: string | undefined }
   | {
@@ -147,8 +147,9 @@ export type ScriptSource = readonly ScriptEntry[] | { text: string; fileName: st
 /** A part of the broker that does not work for some time. */
 export interface ScriptedOutage {
   of: "gateway" | "lists" | "pushes";
-  /** Unix milliseconds; the end is excluded. */
+  /** Start, Unix milliseconds. */
   from: number;
+  /** End, Unix milliseconds; not part of the outage. */
   until: number;
 }
 
@@ -162,9 +163,9 @@ export class ScriptError extends TypeError {
   /** Name of the class. */
   override name = "ScriptError";
   /**
-   * Creates the error; its text lists every mistake.
+   * Creates the error; its text lists the mistakes.
    *
-   * @param issues Every mistake: the entry, the field, the value, and what was expected.
+   * @param issues The mistakes, each with the entry, the field, the value, and what was expected.
    */
   constructor(fileName: string, readonly issues: readonly string[]) {
     super(`Cannot use script "${fileName}":\n  ${issues.join("\n  ")}`);
@@ -177,7 +178,7 @@ const MOST_ISSUES = 20;
 const MOST_TEXT = 1_000_000;
 /** Maximum number of entries of a script. */
 const MOST_ENTRIES = 5_000;
-/** Maximum number of characters of a wrong value in a mistake. */
+/** Maximum number of characters that a message shows of a wrong value. */
 const MOST_SHOWN = 500;
 
 /** Returns the JSON Schema of scripts. */
@@ -193,7 +194,7 @@ export function scriptKinds(): [kind: string, text: string][] {
 /**
  * Checks a script and converts its times.
  *
- * @throws {ScriptError} If the text or an entry is invalid. Lists the mistakes.
+ * @throws {ScriptError} If the text or an entry is invalid. Lists at most 20 mistakes.
  */
 export function scriptPlan(source: ScriptSource, calendars: Calendars = builtInCalendars): ScriptPlan {
   if (!("text" in source)) return planOf(source, "script", calendars);

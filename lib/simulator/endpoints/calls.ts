@@ -44,8 +44,8 @@ export class Calls {
    */
   read(operation: AnyOperation, wire: unknown): unknown {
     // This operation asks whether the login is valid, so it is allowed without a login.
-    const asksItself = operation.name === ("account.keepLogin" satisfies OperationName);
-    if (operation.needs === "trade-login" && !asksItself) this.#options.login.demand();
+    const asksForLogin = operation.name === ("account.keepLogin" satisfies OperationName);
+    if (operation.needs === "trade-login" && !asksForLogin) this.#options.login.demand();
     return decodeParams(operation, wire);
   }
 

@@ -131,7 +131,10 @@ function moveClock(clock: MovableClock, body: unknown): void {
   }
 }
 
-/** Parses an instant with a UTC offset. Without an offset, it would depend on the machine's time zone. */
+/**
+ * Parses an instant with a UTC offset; returns `undefined` for any other text. Without an offset, the instant would
+ * depend on the machine's time zone.
+ */
 export function readInstant(text: string): number | undefined {
   const pattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
   const instant = pattern.test(text) ? Date.parse(text) : NaN;

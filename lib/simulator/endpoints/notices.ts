@@ -10,7 +10,10 @@ import { type HttpRequest, mediaTypeOf } from "../../endpoints/http_input.ts";
 /** Path of the address for notices. */
 export const NOTICES_PATH = "/notices";
 
-/** Passes on the text of a notice in the format of a `webhook` or of any chat. */
+/**
+ * Calls `onNotice` with the text of a notice in the format of a `webhook` or of any chat. Answers any other request
+ * with HTTP 400.
+ */
 export function receiveNotice(request: HttpRequest, onNotice: (text: string) => void): HttpAnswer {
   // A web page cannot send this content type without permission.
   if (request.method !== "POST" || mediaTypeOf(request) !== "application/json") {
@@ -28,7 +31,7 @@ export function receiveNotice(request: HttpRequest, onNotice: (text: string) => 
   return okAnswer(null);
 }
 
-/** Returns the text; some formats put it into another object. */
+/** Returns the text of a notice, or `undefined`. Some formats put the text into another object. */
 function textOf(body: unknown): string | undefined {
   if (typeof body === "string") return body;
   if (typeof body !== "object" || body === null) return undefined;

@@ -33,7 +33,7 @@ const lastCursor: readonly [FaultKind, (rows: readonly Row[], params: PageParams
   ["cursor-empty", () => undefined],
 ];
 
-/** Number of rows that faults have added before a list, by operation. */
+/** Number of rows that faults have added at the start of a list, by operation. */
 const inserted = new WeakMap<Faults, Map<string, number>>();
 
 /**

@@ -49,7 +49,7 @@ export class Subscriptions {
   }
 
   /**
-   * Adds subscriptions. A subscription that exists already is pushed again immediately.
+   * Adds subscriptions. A subscription that exists already is pushed again in the next round.
    *
    * @throws {Refusal} If there would be more than 200 securities. Then no subscription is added.
    */
@@ -73,7 +73,8 @@ export class Subscriptions {
   }
 
   /**
-   * Removes all subscriptions, like a gateway that has lost its connection. Clients have to subscribe again.
+   * Removes all subscriptions, like a gateway that has lost its connection, and turns order pushes on. Clients have to
+   * subscribe again.
    */
   clear(): void {
     this.#entries.clear();

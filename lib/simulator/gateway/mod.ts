@@ -8,7 +8,8 @@
  *   security.
  * - Subscriptions belong to the gateway, not to a push connection. They remain after the connection ends, unless a fault
  *   cuts the stream.
- * - A subscription is pushed immediately, and then whenever the market has changed since the last check.
+ * - A subscription is pushed at the next check of the market, and then whenever the market has changed since the last
+ *   check.
  * - The push serial counts over all connections.
  *
  * @module
@@ -88,7 +89,7 @@ export interface GatewayState extends Matches {
   pushesSent: number;
   /** Number of push readers that were disconnected because they were too slow. */
   pushConnectionsCutOff: number;
-  /** Number of calls that the broker has executed. */
+  /** Number of executed calls, including logins and subscriptions. */
   callsTaken: number;
   /** Faults that are armed, and how often each kind has struck. */
   faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };

@@ -42,7 +42,7 @@ export class OperationEndpoint {
     this.#strikes = new HttpFaults({ faults, sleep, expire: () => login.expire() });
   }
 
-  /** Number of calls that the broker has executed. */
+  /** Number of executed calls, including logins and subscriptions. */
   get taken(): number {
     return this.#count;
   }
@@ -84,7 +84,7 @@ export class OperationEndpoint {
   }
 }
 
-/** Parses the body of a request (API document 2.1). */
+/** Parses the body of a request (API document 2.1) and returns its `params`; an empty object if they are missing. */
 function readBody(bytes: Uint8Array): unknown {
   let body: unknown;
   try {

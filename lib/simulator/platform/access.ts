@@ -47,7 +47,10 @@ export class Access {
     throw new Refusal("1006", "the device is not bound");
   }
 
-  /** @throws {Refusal} 1003 if the password cannot be decrypted, 1008 if phone or password are wrong. */
+  /**
+   * @throws {Refusal} 1003 if the password cannot be decrypted, 1008 if phone or password are wrong, 1006 if devices
+   * are checked and this one is not bound.
+   */
   demandLogin({ country, mobile, password, deviceId }: Params<typeof platform.login>): void {
     const { countryCode, mobile: phone, loginPassword } = this.#options;
     const plain = this.decrypt(password);

@@ -23,7 +23,7 @@ interface CallFaultsOptions {
   forgetSession: () => void;
 }
 
-/** What a fault decides about a call: execute it, nothing more to do, answer it as unreadable, or reject it. */
+/** What a fault decides about a call: execute it, do nothing more, answer it as unreadable, or reject it. */
 type Verdict =
   | "execute"
   | "handled"

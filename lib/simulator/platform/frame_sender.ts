@@ -92,7 +92,7 @@ export class FrameSender implements Disposable {
     this.#writer.sendPieces(joinBytes([header, new Uint8Array(bytes)]), HEADER_LENGTH + bytes);
   }
 
-  /** Sends a push. Pushes have their own serial numbers, from 1 in each session. */
+  /** Sends a push. Pushes have their own serial numbers, from 1 on each connection. */
   push(push: FaultPush, body: Uint8Array): void {
     const strike: Strike = (kind) => {
       const armed = this.#options.faults.findPush(kind, push, (fault) => fault.push !== undefined);

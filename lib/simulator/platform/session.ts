@@ -56,13 +56,13 @@ export interface SessionOptions {
   /** Returns the key for a session. */
   makeSessionKey: () => Uint8Array<ArrayBuffer>;
   sleep: (ms: number) => Promise<void>;
-  /** Called for every call that the broker has executed. */
+  /** Called after each executed call, except InitConnect. */
   onTaken: () => void;
   /** Called with errors of the simulator itself. */
   onError: (error: unknown) => void;
 }
 
-/** The error that a fault simulates. */
+/** The error of a request that a fault makes unreadable. */
 const unreadable = wireError("cipher-segment", "Cannot decrypt: a fault says so");
 
 /** Callbacks for the opening of sessions. */
