@@ -37,13 +37,13 @@ const dayAfter = (date: string): string => Temporal.PlainDate.from(date).add({ d
 /** Returns messages about unused rulings: for example, the sources now agree, or the ruling has a typing mistake. */
 function unusedRulings(
   rulings: readonly Ruling[],
-  { disputed, closed, a, b, names, alone }: {
+  { disputed, closed, a, b, names, oneSided }: {
     disputed: ReadonlySet<string>;
     closed: ReadonlySet<string>;
     a: CalendarRecord;
     b: CalendarRecord;
     names: readonly string[];
-    alone: boolean;
+    oneSided: boolean;
   },
 ): string[] {
   const seen = new Set<string>();
@@ -78,7 +78,7 @@ function unusedRulings(
       case "closed-since":
         return ruling.from < a.from ? undefined : "the sources begin on this day";
       case "single-source":
-        if (!alone) return "both sources end on the same day";
+        if (!oneSided) return "both sources end on the same day";
         return ruling.from > shared ? undefined : `both sources cover ${ruling.from}`;
       default:
         return "unknown kind of ruling";
@@ -105,15 +105,15 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
 
   const shared = a.through < b.through ? a.through : b.through;
   const through = a.through < b.through ? b.through : a.through;
-  const alone = rulings.find((ruling) => ruling.kind === "single-source" && ruling.through === through);
+  const single = rulings.find((ruling) => ruling.kind === "single-source" && ruling.through === through);
   const oneSided = through !== shared;
-  if (oneSided && alone === undefined) complain(`only one source covers days after ${shared}`);
+  if (oneSided && single === undefined) complain(`only one source covers days after ${shared}`);
 
   const closed = new Set([...listDays(a.closed), ...listDays(b.closed)]);
   const disputed = new Set<string>();
   for (const day of difference(a.closed, b.closed)) {
-    if (alone?.kind === "single-source" && day >= alone.from && day <= alone.through) {
-      if (!listDays(recordOf(alone.takeFrom).closed).includes(day)) closed.delete(day);
+    if (single?.kind === "single-source" && day >= single.from && day <= single.through) {
+      if (!listDays(recordOf(single.takeFrom).closed).includes(day)) closed.delete(day);
       continue;
     }
     disputed.add(day);
@@ -140,7 +140,7 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   for (const [day] of hours) {
     if (closed.has(day)) problems.push(`${a.mic}: ${day} has a ruling with hours, but it is closed`);
   }
-  problems.push(...unusedRulings(rulings, { disputed, closed, a, b, names, alone: oneSided }));
+  problems.push(...unusedRulings(rulings, { disputed, closed, a, b, names, oneSided }));
   return {
     problems,
     data: {
@@ -149,8 +149,8 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
       zone: a.zone,
       from,
       through,
-      ...(oneSided && alone?.kind === "single-source" && alone.projected
-        ? { projectedFrom: alone.from }
+      ...(oneSided && single?.kind === "single-source" && single.projected
+        ? { projectedFrom: single.from }
         : {}),
       regular: a.regular,
       closed: groupDays(closed),
