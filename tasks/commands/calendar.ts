@@ -95,7 +95,11 @@ export const calendarUnset = command({
 
 const updateFlags = {
   "allow-past": { type: "boolean", text: "allow changes to days before today" },
-  "max-changes": { type: "string", value: "N", text: "how many other days may change (40)" },
+  "max-changes": {
+    type: "string",
+    value: "N",
+    text: "how many days of the current calendar may change (40)",
+  },
   back: { type: "boolean", text: "reinstall the previous calendar; give the MIC instead of FILE" },
   "dry-run": { type: "boolean", text: "print the changes and change nothing" },
 } as const satisfies Flags;
@@ -112,7 +116,7 @@ export const calendarUpdate = command({
 coverage, hours, closed days, half-days and sources. The command rejects the file
 unless its days and hours are valid, its version is newer, it covers at least the same
 range, it changes no past day, and it changes at most
---max-changes other days.
+--max-changes days.
 
 hsgate keeps the calendar in the same file as your overrides, together with the previous
 calendar. If a later version of hsgate contains a newer calendar, hsgate uses that calendar.`,

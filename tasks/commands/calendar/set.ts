@@ -20,7 +20,7 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
   const date = dateOf(calendarsOf(host), mic, day);
   const hours = hoursOf(rest.join(" "));
   const halfDay = flags["half-day"] === true;
-  if (halfDay) needHalfDay(calendarsOf(host), mic, date, hours);
+  if (halfDay) checkHalfDay(calendarsOf(host), mic, date, hours);
   const because = flags.because?.trim() ?? "";
   if (because === "") {
     throw new UsageError(
@@ -44,16 +44,16 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
   const needless = calendarsOf(host).isOverrideNeedless(override);
   if (flags.json) {
     const links = Object.fromEntries(
-      linksOf(mic).map((link) => [link, saidOf(calendarsOf(host), link, date)]),
+      linksOf(mic).map((link) => [link, describeDay(calendarsOf(host), link, date)]),
     );
     host.out(
       JSON.stringify({ ...override, file: path, needless, version: calendarsOf(host).version(mic), links }),
     );
     return 0;
   }
-  host.out(plain(`${mic} ${date} is now ${saidOf(calendarsOf(host), mic, date)}, in "${path}"`));
+  host.out(plain(`${mic} ${date} is now ${describeDay(calendarsOf(host), mic, date)}, in "${path}"`));
   if (before !== undefined) {
-    host.note(`hsgate: the override before was ${before.hours}: ${plain(before.because)}`);
+    host.note(`hsgate: the previous override was ${before.hours}: ${plain(before.because)}`);
   }
   if (needless) host.note("hsgate: the calendar already says the same, so this override is not needed");
   for (const hint of [...linkHints(calendarsOf(host), override), ...hintsOf(calendarsOf(host), mic, date)]) {
@@ -86,7 +86,7 @@ export async function unset(
   } else {host.out(
       plain(
         `${mic} ${date} is ${
-          saidOf(calendarsOf(host), mic, date)
+          describeDay(calendarsOf(host), mic, date)
         } again; it was overridden as ${found.hours}: ${found.because}`,
       ),
     );}
@@ -117,7 +117,7 @@ function givenDay(mic: Mic, given: string): string {
 }
 
 /** Checks that the hours are the half-day hours of this exchange. @throws {UsageError} If not. */
-function needHalfDay(calendars: Calendars, mic: Mic, date: string, hours: string): void {
+function checkHalfDay(calendars: Calendars, mic: Mic, date: string, hours: string): void {
   const expected = calendars.halfDayHours(mic);
   if (hours === expected) return;
   const why = expected === null ? `${mic} has no half-days` : `the half-day hours of ${mic} are ${expected}`;
@@ -132,7 +132,7 @@ function hoursOf(given: string): string {
 }
 
 /** Describes a day with its hours. */
-function saidOf(calendars: Calendars, mic: Mic, date: string): string {
+function describeDay(calendars: Calendars, mic: Mic, date: string): string {
   const session = calendars.sessionOn(mic, date);
   if (typeof session === "string") return session;
   const breaks = session.breaks.map(({ from, to }) => `${from}-${to}`).join(" ");
@@ -144,7 +144,7 @@ function saidOf(calendars: Calendars, mic: Mic, date: string): string {
 function linkHints(calendars: Calendars, { mic, date, hours, halfDay }: Override): string[] {
   const links = linksOf(mic as Mic); // `micOf` has checked the name
   if (links.length === 0 || hours === "open") return [];
-  const states = links.map((link) => `${link} is ${saidOf(calendars, link, date)}`).join(", ");
+  const states = links.map((link) => `${link} is ${describeDay(calendars, link, date)}`).join(", ");
   if (hours === "closed" || halfDay === true) return [`Stock Connect on that day: ${states}`];
   const planned = calendars.halfDayHours(mic as Mic) === hours // `micOf` has checked the name
     ? "; use --half-day if the exchange announced a half-day"
@@ -156,7 +156,7 @@ function linkHints(calendars: Calendars, { mic, date, hours, halfDay }: Override
 function hintsOf(calendars: Calendars, mic: Mic, date: string): string[] {
   const twins: Partial<Record<Mic, Mic>> = { XSHG: "XSHE", XSHE: "XSHG" };
   const twin = twins[mic];
-  return twin === undefined
-    ? []
-    : [`${twin} is ${saidOf(calendars, twin, date)} on that day; if it has the same hours, override it too`];
+  return twin === undefined ? [] : [
+    `${twin} is ${describeDay(calendars, twin, date)} on that day; if it has the same hours, override it too`,
+  ];
 }
