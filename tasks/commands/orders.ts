@@ -117,9 +117,10 @@ export const cancel = command({
   usage: "ORDER…",
   args: [1, 100],
   details: `ORDER is the broker's order number from "orders". The command shows the orders and asks you.
-Without a terminal it needs --yes. A problem with one order does not stop the others; the
-exit code is that of the first problem. An order that has ended is not cancelled: the
-command says so, and ends with 1 if it was filled.
+Without a terminal it needs --yes. If one of the orders is not found, the command cancels
+none. If one cancellation fails, the command still sends the others; the exit code is that
+of the first problem. An order that has ended is not cancelled: the command says so, and
+ends with 1 if it was filled.
 
 ${recorded}`,
   flags: cancelFlags,
@@ -234,7 +235,7 @@ export const ordersResolve = command({
   details: `${intentText}
 
 "sent": the broker executed the write. For a new order, name the broker's orders with
---order. For a cancellation or an amendment, you can leave out --order: hsgate then takes the
+--order. For a cancellation or an amendment, you can leave out --order: hsgate then uses the
 order that you cancelled or amended.
 
 "not-sent": the broker did not execute the write; --because is required. Check the broker's

@@ -94,7 +94,11 @@ function cancelParams({ market, symbol, order }: Found): OrderParams {
   };
 }
 
-/** Cancels orders, one after the other. A problem with one of them does not stop the others. */
+/**
+ * Cancels orders, one after the other. If one cancellation fails, still sends the others.
+ *
+ * @throws {UsageError} If one of the orders is not found. Then no cancellation was sent.
+ */
 export async function cancel({ args, flags, host }: CancelInput): Promise<number> {
   needAnswer("yes", flags.yes, host);
   const operation = operationOf("orders.cancel");

@@ -16,7 +16,7 @@ import { accountOf } from "../shared/desk.ts";
 import { loadSettingsOf } from "../shared/session.ts";
 import {
   openStore,
-  refuseLinkedOut,
+  refuseLinkedStore,
   STORE,
   storeExists,
   storeName,
@@ -32,7 +32,7 @@ export async function halt({ flags, host }: HaltInput): Promise<number> {
   const problems: string[] = [];
   let isFileWritten = false;
   try {
-    await refuseLinkedOut(name, flags, host);
+    await refuseLinkedStore(name, flags, host);
     writeHalt(name, `${why} (by ${by})`);
     isFileWritten = true;
   } catch (error) {
@@ -69,8 +69,9 @@ async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string
 }
 
 /**
- * Returns whether the store has the halt now. The row is for all accounts, because recipes and scripts that use the store
- * may use other accounts than this machine's settings. A missing store has no row, and no process can write orders with it.
+ * Writes the halt into the store. Returns whether the store has it now. The row is for all accounts, because recipes
+ * and scripts that use the store may use other accounts than this machine's settings. A missing store has no row, and
+ * no process can write orders with it.
  */
 async function writeRow(
   flags: HaltInput["flags"],
@@ -85,7 +86,7 @@ async function writeRow(
 /** Removes the halt from the store, and then the file: if the store fails, trading stays halted. */
 export async function resumeTrading({ flags, host }: ResumeInput): Promise<number> {
   const name = await storeName(flags, host);
-  await refuseLinkedOut(name, flags, host);
+  await refuseLinkedStore(name, flags, host);
   const account = await accountOf((await loadSettingsOf(flags, host)).settings);
   let hadRow = false;
   if (await storeExists(flags, host)) {

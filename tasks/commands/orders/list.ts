@@ -82,7 +82,7 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
   }
 }
 
-/** Returns the table. It shows at most as many ended orders from elsewhere as it shows intents. */
+/** Returns the table. It shows at most `limit` ended orders from elsewhere. */
 function linesOf(
   rows: readonly OrderRow[],
   { host, limit, columns }: { host: Host; limit: number; columns?: string | undefined },
@@ -311,7 +311,8 @@ export async function fills({ flags, host }: FillsInput): Promise<number> {
     for (const [orderId, { intent }] of await ownedOrders(store, account, 0)) owned.set(orderId, intent);
     if (flags.markets === undefined) {
       const recent = await recentIntents(store, account, { since: host.now() - RECENT_MS, limit: 1000 });
-      // Leave out the markets of refused orders: the account may lack the right to trade there, and reading would fail.
+      // Leave out the markets of rejected orders: the account may lack the right to trade there, and reading would
+      // fail.
       markets = marketsIn(recent.filter(({ state }) => state !== "abandoned" && state !== "rejected"));
     }
   }

@@ -115,7 +115,7 @@ function daysOf(given: string): number {
 /**
  * Shows an order write in words. With `isAsked`, checks the guard rails and asks; without it, shows only one line.
  *
- * @throws {BrokerError} If a guard rail refuses the write, with the code `guard`; then nobody is asked.
+ * @throws {BrokerError} If a guard rail rejects the write, with the code `guard`. Then the function does not ask.
  * @throws {DeclinedError} If the answer is no.
  */
 export async function confirmOrder(

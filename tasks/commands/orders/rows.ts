@@ -153,7 +153,7 @@ export function intentLines<Row extends { intent: string | null }>(
 ): string[] {
   const whole = columnsOf(Infinity);
   if (columns !== undefined) return tableLines(host, whole, rows, { columns });
-  const isWide = table(host, whole, rows).left.length === 0;
+  const isWide = table(host, whole, rows).omitted.length === 0;
   return tableLines(host, isWide ? whole : columnsOf(idLengthOf(rows)), rows, { more });
 }
 

@@ -125,18 +125,18 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
   const symbol = String(params.symbol);
   const security = securityIn(symbol);
   const [book, quotes, funds] = await Promise.all([
-    security && said(client.quotes.orderBook({ security }, { signal })),
-    security && said(client.quotes.latest({ securities: [security] }, { signal })),
-    market && said(client.account.funds({ market }, { signal })),
+    security && answerOrWhy(client.quotes.orderBook({ security }, { signal })),
+    security && answerOrWhy(client.quotes.latest({ securities: [security] }, { signal })),
+    market && answerOrWhy(client.account.funds({ market }, { signal })),
   ]);
-  const bid = book?.is?.bids[0]?.price;
-  const ask = book?.is?.asks[0]?.price;
-  const last = quotes?.is?.[0]?.lastPrice;
+  const bid = book?.answer?.bids[0]?.price;
+  const ask = book?.answer?.asks[0]?.price;
+  const last = quotes?.answer?.[0]?.lastPrice;
   const price = priceIn(params);
   const isBuy = params.side === "buy" || params.side === "short-close";
   const near = (isBuy ? ask : bid) ?? last;
   const rows: Row[] = [];
-  const trouble = book?.not ?? quotes?.not;
+  const trouble = book?.why ?? quotes?.why;
   const shown = (value: Decimal | undefined) => value === undefined ? "none" : priceText(value);
   rows.push([
     "quote",
@@ -160,9 +160,9 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
       ? "no estimate: no rates are known"
       : `about ${fees} ${currency}, an estimate with an example broker's commission`,
   ]);
-  const available = funds?.is?.available;
+  const available = funds?.answer?.available;
   if (available === undefined) {
-    rows.push(["cash", `not known${funds?.not === undefined ? "" : ` (${funds.not})`}`]);
+    rows.push(["cash", `not known${funds?.why === undefined ? "" : ` (${funds.why})`}`]);
     return rows;
   }
   const after = isBuy
@@ -179,16 +179,16 @@ async function changeRows(
   params: OrderParams,
   { client, host }: Reading,
 ): Promise<Row[]> {
-  const reading = await said(readLists(client, placeOf(operation, params), {
+  const reading = await answerOrWhy(readLists(client, placeOf(operation, params), {
     now: host.now,
     since: host.now(),
     signal: host.signal,
   }));
-  if (reading.is === undefined) return [["orders", `not known (${reading.not})`]];
+  if (reading.answer === undefined) return [["orders", `not known (${reading.why})`]];
   const { orderId, childOrderId, orderIds } = params;
   const ids = Array.isArray(orderIds) && orderIds.length > 0 ? orderIds : [childOrderId ?? orderId];
   const isAll = ids.every((id) => id === undefined);
-  const orders = [...reading.is.orders.values()];
+  const orders = [...reading.answer.orders.values()];
   const rows = orders.filter((order) => isAll ? isOpen(order) : ids.includes(order.orderId)).map((
     order,
   ): Row => [
@@ -271,14 +271,14 @@ const money = (value: Decimal) => round(value, 2, "half-up");
  * Resolves to the answer, or to the reason if the broker rejects the request. Throws any error that would also stop the
  * order.
  */
-async function said<T>(reading: Promise<T>): Promise<{ is?: T; not?: string }> {
+async function answerOrWhy<T>(reading: Promise<T>): Promise<{ answer?: T; why?: string }> {
   try {
-    return { is: await reading };
+    return { answer: await reading };
   } catch (error) {
     if (
       error instanceof RejectedError || error instanceof UnmappedError || error instanceof ProtocolError
     ) {
-      if (error.name !== "LoginExpiredError") return { not: shortly(error.message) };
+      if (error.name !== "LoginExpiredError") return { why: shortly(error.message) };
     }
     throw error;
   }

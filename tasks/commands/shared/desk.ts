@@ -192,7 +192,7 @@ async function warnOfOthers(
   );
 }
 
-/** Returns why trading is halted, by the halt file or by the row of the store. */
+/** Returns why trading is halted, by the halt file or by the row of the store; `undefined` if it is not halted. */
 export async function whyHalted(
   { store, account }: Pick<OpenBook, "store" | "account">,
   flags: StoreFlags,
