@@ -79,7 +79,8 @@ export const rebalanceRun = command({
   usage: "[HASH]",
   args: [0, 1],
   details: `${hashText}
-Without it, the command takes the only plan of the account that is approved or running.
+Without it, the command uses the account's plan that is running, or else the only plan that
+is approved.
 
 Before the first order, the command checks that the file and the account still fit the plan.
 If they do not, it sends nothing: make a new plan. If the process of a plan was killed, the

@@ -156,7 +156,7 @@ async function refuseUnfinished({ store, account }: OpenDesk): Promise<void> {
 /**
  * Asks the guard rails about the first order of each side, before a person is asked.
  *
- * @throws {GuardRefusal} If a guard rail refuses it that cannot accept the same order later, such as `liveTrading`.
+ * @throws {GuardRefusal} If a guard rail rejects an order now and would also reject it later, such as `liveTrading`.
  */
 async function checkGuards(open: OpenDesk, { trades }: Plan): Promise<void> {
   for (const side of ["sell", "buy"]) {

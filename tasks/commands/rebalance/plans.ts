@@ -132,7 +132,8 @@ export async function show(input: RebalanceShowInput): Promise<number> {
 
 /**
  * Returns a report of what the execution of a plan has done so far, with fees that the broker booked after the day. If
- * the broker cannot be reached, returns the report that was recorded when the execution ended.
+ * the broker cannot be reached, or the new report shows less, returns the report that was recorded when the execution
+ * ended. Returns `undefined` if the execution has not begun, or there is no report.
  */
 async function reportNow(
   record: PlanRecord,
@@ -189,7 +190,7 @@ const planColumns: readonly Column<ReturnType<typeof summaryOf>>[] = [
   { title: "reason", of: ({ reason }) => plain(reason ?? "") },
 ];
 
-/** @throws {UsageError} If the account has no such plan. */
+/** Returns a plan of the account by its hash. @throws {UsageError} If the account has no such plan. */
 async function ownPlan(store: Store, account: string, given: string, verb: string): Promise<PlanRecord> {
   const found = await planOf(store, given, verb);
   if (found?.account === account) return found;
@@ -200,7 +201,11 @@ async function ownPlan(store: Store, account: string, given: string, verb: strin
   );
 }
 
-/** @throws {UsageError} If the account has no plan, or several, that may be executed. */
+/**
+ * Returns the plan that is running, or else the only approved plan.
+ *
+ * @throws {UsageError} If no plan is running, and none or more than one is approved.
+ */
 async function onlyPlan(store: Store, account: string): Promise<PlanRecord> {
   const plans = (await plansOf(store, { account })).filter(({ state }) =>
     state === "running" || state === "approved"
