@@ -14,8 +14,9 @@ export const doctor = command({
   usage: "",
   args: [0, 0],
   details: `Over the gateway the command checks the settings, config.xml if you name one, both
-ports, whether a gateway answers there, and the logins. It changes nothing, except that
-it makes the trade login if a password is set. The exit code is that of the first
+ports, whether a gateway answers there, the clock, and the logins. It changes nothing,
+except that it makes the trade login if a password is set. If there is a store, the
+command also checks for notices that were not sent. The exit code is that of the first
 failed check.
 
 With --transport direct it checks the settings, both keys, which process has the trade
