@@ -248,7 +248,7 @@ const waitingText = (name: string, path: string, { exposed }: Judgement) =>
       `check the file, then run "hsgate trust ${shellHint(path)}"`;
 
 /** Returns a recipe of a report, by its own name or otherwise by its file name. */
-function called(name: string, { files }: CheckReport): CompiledRecipe | undefined {
+function findInReport(name: string, { files }: CheckReport): CompiledRecipe | undefined {
   const fine = files.filter(({ issues }) => issues.length === 0);
   const found = fine.find(({ recipe }) => recipe?.name === name) ??
     fine.find(({ path }) => isCalled(path, name));
@@ -284,7 +284,7 @@ export async function recipeInFolder(
     throw error;
   }
   const { report } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
-  return called(name, report);
+  return findInReport(name, report);
 }
 
 /**
@@ -306,7 +306,7 @@ export async function recipeNamed(
     host,
     now,
   });
-  const found = called(name, report);
+  const found = findInReport(name, report);
   if (toRun) {
     const path = found?.file ?? [...untrusted.keys()].find((path) => isCalled(path, name));
     const why = path === undefined ? undefined : untrusted.get(path);

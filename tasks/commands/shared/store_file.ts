@@ -52,12 +52,12 @@ export async function storeExists(flags: StoreFlags, host: Host): Promise<boolea
  * @throws {TrustError} If another person may have created the store.
  */
 export async function existingStore(flags: StoreFlags, host: Host): Promise<string> {
-  const path = await storeThere(flags, host);
+  const path = await existingStorePath(flags, host);
   await checkedStore(path, flags, host);
   return path;
 }
 
-async function storeThere(flags: StoreFlags, host: Host): Promise<string> {
+async function existingStorePath(flags: StoreFlags, host: Host): Promise<string> {
   const path = await storeName(flags, host);
   if (isPostgresUrl(path)) {
     throw new UsageError("Cannot do this with a store on PostgreSQL: name a store in a file with --store");
@@ -94,7 +94,7 @@ export async function openStore(
 ): Promise<Store> {
   const named = await storeName(flags, host);
   if (isPostgresUrl(named)) return await openDatabase(named, flags, { host, isScheduler });
-  const path = mustExist ? await storeThere(flags, host) : named;
+  const path = mustExist ? await existingStorePath(flags, host) : named;
   const { isNew } = await checkedStore(path, flags, host);
   // A command for an existing store does not write to the broker, so the location of the store does not matter.
   const risk = mustExist ? undefined : await riskOf(path, flags, host);
@@ -108,9 +108,9 @@ export async function openStore(
       ),
   };
   // Must come before opening the store, because that creates a new mark.
-  const unmarked = path === ":memory:" ? undefined : await readable(path, () => whyUnmarked(path));
+  const unmarked = path === ":memory:" ? undefined : await withStoreErrors(path, () => whyUnmarked(path));
   const wasEmpty = unmarked !== undefined && sizeOf(path) === 0;
-  const store = await readable(path, async () => await openSqlite(path, options));
+  const store = await withStoreErrors(path, async () => await openSqlite(path, options));
   if (isNew) {
     try {
       await recordStore(path, flags, host);
@@ -168,7 +168,7 @@ export async function isNamed(flags: StoreFlags, host: Host): Promise<boolean> {
  *
  * @throws {UsageError} If nobody named the store, and it is a link out of its folder or to a missing file.
  */
-export async function refuseLinkedOut(path: string, flags: StoreFlags, host: Host): Promise<void> {
+export async function refuseLinkedStore(path: string, flags: StoreFlags, host: Host): Promise<void> {
   // Without readable settings, only a flag or a variable has named the store.
   const named = isNamed(flags, host).catch(() => host.env("HSGATE_STORE") !== undefined);
   if (isPostgresUrl(path) || !isLink(path) || await named) return;
@@ -191,11 +191,12 @@ async function checkedStore(path: string, flags: StoreFlags, host: Host): Promis
 }
 
 /**
- * Records trust in a store that this user has created. Not needed for a named store. @throws {TrustError} If that
- * fails.
+ * Records trust in a store that this user has created. Does nothing for a named store.
+ *
+ * @throws {TrustError} If that fails.
  */
 export async function recordStore(path: string, flags: StoreFlags, host: Host): Promise<void> {
-  const id = await isNamed(flags, host) ? undefined : await readable(path, () => storeIdIn(path));
+  const id = await isNamed(flags, host) ? undefined : await withStoreErrors(path, () => storeIdIn(path));
   if (id !== undefined) await trustStore(TrustFile.of(host.env), { id, path, at: host.now() });
 }
 
@@ -267,7 +268,7 @@ async function fileSystemOf(path: string): Promise<string | undefined> {
 }
 
 /** Runs work on a store, and rewrites errors of SQLite into {@linkcode StoreError}. */
-export async function readable<T>(path: string, work: () => T | Promise<T>): Promise<T> {
+export async function withStoreErrors<T>(path: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

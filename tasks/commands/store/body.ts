@@ -18,7 +18,7 @@ import type { StoreAcceptInput, StoreBackupInput, StoreCopyInput, StoreVerifyInp
 import { plain } from "../../terminal/print.ts";
 import { actorOf } from "../shared/decide.ts";
 import { refuseLinkedOut } from "../../commands/shared/linked_out.ts";
-import { existingStore, openStore, readable, recordStore, storeError } from "../shared/store_file.ts";
+import { existingStore, openStore, recordStore, storeError, withStoreErrors } from "../shared/store_file.ts";
 import { type StoreFlags, storePath } from "../shared/session.ts";
 
 /** Copies the store to a file. */
@@ -38,7 +38,7 @@ export async function verify({ flags, host }: StoreVerifyInput): Promise<number>
   const named = await storePath(flags, host) ?? "";
   if (isPostgresUrl(named)) return await verifyDatabase(flags, host);
   const path = await existingStore(flags, host);
-  const faults = await readable(path, async () => await verifyStoreFile(path));
+  const faults = await withStoreErrors(path, async () => await verifyStoreFile(path));
   const unmarked = faults.length === 0 ? whyUnmarked(path) : undefined;
   const warnings = unmarked === undefined ? [] : [unmarked];
   if (flags.json) host.out(JSON.stringify({ ok: faults.length === 0, faults, warnings }));
@@ -48,7 +48,7 @@ export async function verify({ flags, host }: StoreVerifyInput): Promise<number>
   if (faults.length === 0) return 0;
   host.note(
     "  -> Stop the scheduler, move this file elsewhere, and copy the last backup to its old place. The backup does not contain what " +
-      'ran after it: look at the orders since then, and then run "store accept"',
+      'ran after it: check the orders since then, and then run "store accept"',
   );
   return 7;
 }
@@ -89,7 +89,10 @@ export async function accept({ flags, host }: StoreAcceptInput): Promise<number>
   }
   const path = await existingStore(flags, host);
   const actor = actorOf(flags, host);
-  const lost = await readable(path, async () => await acceptLoss(path, { actor, because, now: host.now() }));
+  const lost = await withStoreErrors(
+    path,
+    async () => await acceptLoss(path, { actor, because, now: host.now() }),
+  );
   if (lost === undefined) {
     throw new UsageError(`Cannot accept a loss of "${path}": it contains every write that its mark records`);
   }

@@ -291,7 +291,7 @@ async function isSameFile(path: string, host: Pick<Host, "env">): Promise<boolea
 }
 
 async function remove(trust: Trust, { args, flags, host }: TrustInput): Promise<number> {
-  if (args.length === 0) throw new UsageError("Cannot remove trust: name the recipes");
+  if (args.length === 0) throw new UsageError("Cannot remove trust: name the recipes or files");
   const files: string[] = [];
   const removed = await distrust("settings", args.filter(isSettingsFile), trust.file);
   removed.push(...await distrust("stores", args.filter(isStoreFile), trust.file));

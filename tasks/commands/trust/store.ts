@@ -17,7 +17,7 @@ import { openSqlite } from "../../../lib/store/sqlite.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
-import { readable } from "../shared/store_file.ts";
+import { withStoreErrors } from "../shared/store_file.ts";
 
 /** Content of a store that came with a folder. */
 export interface StoreOffer {
@@ -62,13 +62,13 @@ export async function readStore(path: string): Promise<StoreOffer> {
     for (const ending of ["", "-wal", "-journal"]) {
       if (exists(`${path}${ending}`)) await Deno.copyFile(`${path}${ending}`, `${copy}${ending}`);
     }
-    const id = await readable(path, () => storeIdIn(copy));
+    const id = await withStoreErrors(path, () => storeIdIn(copy));
     if (id === undefined) throw refuse("it is not a store as hsgate creates it");
-    const damage = await readable(path, () => damageIn(copy));
+    const damage = await withStoreErrors(path, () => damageIn(copy));
     if (damage !== undefined) throw refuse(`it is damaged, or in use: ${damage}`);
-    const foreign = await readable(path, () => foreignValueIn(copy));
+    const foreign = await withStoreErrors(path, () => foreignValueIn(copy));
     if (foreign !== undefined) throw refuse(foreign);
-    await using store = await readable(path, async () => await openSqlite(copy, { mark: "leave" }));
+    await using store = await withStoreErrors(path, async () => await openSqlite(copy, { mark: "leave" }));
     return {
       path,
       id,
