@@ -53,19 +53,19 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
   for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
   const paused = new Map<string, string>();
-  const taken = new Map<string, string>();
+  const colliding = new Map<string, string>();
   // Without a store there are no paused recipes.
   if (flags.store !== undefined || await storeExists(flags, host)) {
     await using store = await openStore(flags, { host, mustExist: true });
     for (const [key, why] of await pausedSchedules(store)) paused.set(key, why);
-    for (const [key, instant] of await takenKeys(store, recipes, { calendars, after: now(), count })) {
-      taken.set(key, instant);
+    for (const [key, instant] of await collidingKeys(store, recipes, { calendars, after: now(), count })) {
+      colliding.set(key, instant);
     }
     for (const note of await storeNotes(store, calendars, recipes)) host.note(`hsgate: ${plain(note)}`);
   }
   const limits = await limitsShown(flags, host);
   const all = recipes.map((recipe) =>
-    slotsOf(recipe, { calendars, after: now(), count, paused, taken, plan: whyPlan(recipe, limits) })
+    slotsOf(recipe, { calendars, after: now(), count, paused, colliding, plan: whyPlan(recipe, limits) })
   );
   const byTime = (a: Row | undefined, b: Row | undefined) =>
     Date.parse(a?.at ?? "") - Date.parse(b?.at ?? "");
@@ -109,13 +109,13 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
  */
 function slotsOf(
   recipe: CompiledRecipe,
-  { calendars, after, count, paused, taken, plan }: {
+  { calendars, after, count, paused, colliding, plan }: {
     calendars: Calendars;
     after: number;
     count: number;
     plan: string | undefined;
     paused: ReadonlyMap<string, string>;
-    taken: ReadonlyMap<string, string>;
+    colliding: ReadonlyMap<string, string>;
   },
 ): Row[] {
   const slots = recipe.schedules.flatMap((schedule) =>
@@ -123,7 +123,7 @@ function slotsOf(
   ).sort((a, b) => a.at - b.at);
   return slots.map((slot) => {
     const why = paused.get(`${recipe.name}/${slot.scheduleId}`);
-    const doneFor = taken.get(`${recipe.name}/${slot.scheduleId}/${slot.key}`);
+    const doneFor = colliding.get(`${recipe.name}/${slot.scheduleId}/${slot.key}`);
     return {
       recipe: recipe.name,
       ...shownSlot(calendars, recipe, slot),
@@ -135,10 +135,10 @@ function slotsOf(
 }
 
 /**
- * Returns the coming slots whose session already had a run before the schedule was edited: the slot's key, and the
- * instant of that run.
+ * Returns the coming slots whose session already had a run before the schedule was edited: the run key of the slot, and
+ * the instant of that run.
  */
-async function takenKeys(
+async function collidingKeys(
   store: Store,
   recipes: readonly CompiledRecipe[],
   { calendars, after, count }: { calendars: Calendars; after: number; count: number },

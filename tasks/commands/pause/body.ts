@@ -16,6 +16,7 @@ import { RECIPES } from "../shared/recipe_names.ts";
 import { findRecipe, getRecipe } from "../shared/remembered_recipe.ts";
 import { systemMachine } from "../../../lib/time.ts";
 
+/** How far back `resume --catch-up` looks for skipped slots. */
 const LOOKBACK_MS = 14 * 86_400_000;
 
 /** Pauses a recipe. @throws {UsageError} If no schedule of the recipe is known. */

@@ -24,7 +24,7 @@ export async function run({ args: [given = "", word = ""], flags, host }: Resolv
   await using store = await openStore(flags, { host, mustExist: true });
   const { run_key: key } = await runOf(store, given, "resolve");
   const now = storeTime(store, host);
-  // The run's process may have died a moment ago: update the state of its run first.
+  // The run's process may have died a moment ago: update the state of the run first.
   await recoverExpired(store, now);
   const actor = actorOf(flags, host);
   if (!await resolveOutcome(store, { runKey: key, state, actor, because, now })) {

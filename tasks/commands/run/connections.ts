@@ -132,7 +132,9 @@ export class Connections implements AsyncDisposable {
     return { to: "gateway", url };
   }
 
-  /** Returns a name for the trade login of a recipe. Runs that need the account and have the same name run one at a time in a store. */
+  /**
+   * Returns a name for the trade login of a recipe. In a store, runs that need the same trade login run one at a time.
+   */
   readonly accountOf = (recipe: CompiledRecipe): string => {
     const connection = this.check(recipe);
     if (connection.to === "gateway") return gatewayAccount(connection.url);
@@ -212,7 +214,7 @@ export class Connections implements AsyncDisposable {
     return own;
   }
 
-  /** Returns whether a person chose the gateway of the settings, or uses the default one. */
+  /** Returns whether the settings use a gateway, or name one. */
   #hasGateway(): boolean {
     return this.settings.transport === "gateway" || this.#loaded.origins.gatewayUrl !== "default";
   }

@@ -215,8 +215,8 @@ function writeLines(
   const detail = (text: string) => wrapped(host, plain(text), 7);
   const unknown = dependsOn.length === 0 ? [] : detail(`depends on the outcome of ${listed(dependsOn)}`);
   // The real run looks up the subject of this write again, after the writes above.
-  const isLooked = order > 1 && plan !== undefined && !isCall(plan);
-  const before = isLooked ? detail("as of now, before the writes above:") : [];
+  const isLookedUpAgain = order > 1 && plan !== undefined && !isCall(plan);
+  const before = isLookedUpAgain ? detail("as of now, before the writes above:") : [];
   return [head, ...unknown, ...before, ...aboutOf(plan ?? written).flatMap(detail)];
 }
 

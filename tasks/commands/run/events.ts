@@ -13,8 +13,8 @@ import { shortResult } from "./summaries.ts";
 import type { TreeEvent } from "./tree.ts";
 
 /**
- * Returns the events for the tree. Events of a run contain no outputs, so this reads the output of a finished step from
- * the store and shortens it.
+ * Returns the events for the tree. Events of a run contain no outputs, so this function reads the output of a finished
+ * step from the store and shortens it.
  */
 export async function treeEventsOf(
   event: RunEvent,

@@ -29,11 +29,11 @@ export async function waitText(
 ): Promise<string> {
   const left = `up to ${Math.max(1, Math.round((untilAt - now) / 1000))} s`;
   if (reason === "not-due") return `waiting ${left} until "${runKey}" is due`;
-  return `waiting ${left} for ${await inTheWay({ store, recipe, reason }, connections, now)}`;
+  return `waiting ${left} for ${await blockerText({ store, recipe, reason }, connections, now)}`;
 }
 
 /** Returns a description of what blocks the run. */
-async function inTheWay(
+async function blockerText(
   { store, recipe, reason }: Pick<Waiting, "store" | "recipe" | "reason">,
   connections: Connections,
   now: number,
@@ -68,7 +68,11 @@ export async function notRunLines(
     if (host.signal.aborted) return [`${runKey} was not run: the wait was cancelled`];
     const why = reason !== undefined && reason in forPerson
       ? `: ${forPerson[reason as keyof typeof forPerson]}`
-      : `: it waited for ${await inTheWay({ store, recipe, reason: reason as Refusal }, connections, now)}`;
+      : `: it waited for ${await blockerText(
+        { store, recipe, reason: reason as Refusal },
+        connections,
+        now,
+      )}`;
     return [
       `${runKey} was not run${why}`,
       `  -> ${await refusedAdvice(reason as Refusal, { store, recipe, connections, show })}`,

@@ -57,14 +57,17 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const redactor = redactorFor(connections);
   await using store = await openStore(flags, { host, mustExist: false });
   const asLines = flags.json === true && flags.events === true;
-  const said = (line: string) => asLines ? redactor.json(noteEvent(line, now())) : line;
-  await warnOfPlace(store, [recipe], { flags, host: { ...host, note: (line) => host.note(said(line)) } });
+  const formatNote = (line: string) => asLines ? redactor.json(noteEvent(line, now())) : line;
+  await warnOfPlace(store, [recipe], {
+    flags,
+    host: { ...host, note: (line) => host.note(formatNote(line)) },
+  });
   // Without --now, use the clock of the store, as the run does.
   const storeNow = flags.now === undefined ? () => storeTime(store, { now }) : now;
   const past = isByHand
     ? undefined
     : await pastSlot(store, recipe, { flags, now: storeNow(), calendars: calendarsOf(host) });
-  if (past !== undefined) host.note(said(`hsgate: ${plain(past)}`));
+  if (past !== undefined) host.note(formatNote(`hsgate: ${plain(past)}`));
   const isManual = isByHand || past !== undefined;
   const params = past === undefined ? given : paramsOf(recipe, undefined);
   const tree = new RunTree();
@@ -83,7 +86,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     const isPlain = flags.json !== true;
     // Without a terminal, these are log lines like those of the scheduler.
     using show = showRun(host, { tree, json: !isPlain, quiet: true });
-    connections.noteWith((line) => show.line(said(line)));
+    connections.noteWith((line) => show.line(formatNote(line)));
     const log = eventLogger({ out: show.line, color: false }, {
       json: !isPlain,
       reason: (error) => reasonOf(error, redactor),
@@ -93,7 +96,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       ...common,
       recipeOf: (name) => recipes.get(name),
       log: () => {}, // `onEvent` below logs
-      note: (text) => show.line(said(`hsgate: ${text}`)),
+      note: (text) => show.line(formatNote(`hsgate: ${text}`)),
     });
     // Show notes in order, even if some of them need a query of the store first.
     let shown = Promise.resolve();
@@ -117,7 +120,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
         notices.push(event);
         observers.onSchedulerEvent({ type: "notice", at: now(), ...event });
         const line = failedLine(event);
-        if (line !== undefined) show.line(said(line));
+        if (line !== undefined) show.line(formatNote(line));
       },
     });
     const options: ScriptOptions = {

@@ -25,7 +25,7 @@ import { Connections } from "../run/connections.ts";
 import { commandDeps, redactorFor, secretReader } from "../run/deps.ts";
 import { commonZone, ScheduleLines } from "./lines.ts";
 
-/** Runs recipes until the signal, or with --once only what is due. */
+/** Runs recipes until Ctrl-C or another signal to stop. With `--once`, executes only the runs that are due. */
 export async function run({ args, flags, host }: ScheduleInput): Promise<number> {
   const loading = { host, now: host.now, signal: host.signal };
   const loaded = await loadRecipes(args, loading);

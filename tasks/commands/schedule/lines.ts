@@ -1,5 +1,6 @@
 /**
- * Prints the lines of a scheduler: its recipes, its next slots, and after a long silence that it is still running.
+ * Prints the lines of a scheduler: at the start its recipes and next slots, and after a long silence the next slot
+ * again.
  *
  * @module
  */
