@@ -52,7 +52,7 @@ Deno.test("hsgate swarm prints which faults struck in which states, and which pa
   assertStringIncludes(text, "  kill: sent 2, unknown 1\n  stop: unknown 3\n");
   assertStringIncludes(text, "and did not:\n  sent: stop\n  approved: no fault at all\n");
   assertStringIncludes(text, "No fault can strike in the state expired: it is too early\n");
-  assertStringIncludes(text, "Plans of rebalancing in the evening: done 2, stopped 1\n");
+  assertStringIncludes(text, "Rebalancing plans in the evening: done 2, stopped 1\n");
   assertStringIncludes(text, "Faults that never struck: lost-answer, ");
   assertEquals(
     lines.at(-1),

@@ -50,7 +50,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   const loaded = await settingsOf(flags, host);
   const { transport } = loaded.settings;
   if (flags["dry-run"]) {
-    const sent = isOwnLogin ? {} : await whatIsSent(operation, params, transport);
+    const sent = isOwnLogin ? {} : await shownRequest(operation, params, transport);
     host.out(JSON.stringify(sent, undefined, flags.json ? 0 : 2));
     return 0;
   }
@@ -61,7 +61,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     ? undefined
     : await openOrders(operation, params, { flags, host, loaded });
   if (operation.effect === "write" && !flags.yes && host.canAsk) {
-    const sent = await whatIsSent(operation, params, transport);
+    const sent = await shownRequest(operation, params, transport);
     await confirmCall(operation, sent, { open, params, host });
   }
   await using own = open === undefined
@@ -164,7 +164,7 @@ interface Sent {
  * @throws {UsageError} If the gateway does not offer the operation.
  * @throws {UnmappedError} If the direct transport does not support it.
  */
-async function whatIsSent(
+async function shownRequest(
   operation: AnyOperation,
   params: unknown,
   transport: Settings["transport"],
@@ -201,7 +201,7 @@ async function openOrders(
   params: unknown,
   { flags, host, loaded }: Pick<CallInput, "flags" | "host"> & { loaded: LoadedSettings },
 ): Promise<OpenDesk> {
-  await whatIsSent(operation, params, loaded.settings.transport);
+  await shownRequest(operation, params, loaded.settings.transport);
   const { openDesk } = await import("../shared/desk.ts"); // only order writes need a store
   return await openDesk(flags, { host, command: `call ${operation.name}`, writes: true, loaded });
 }
@@ -234,7 +234,7 @@ async function readParams(operation: AnyOperation, given: string | undefined, ho
   const secret = isInline ? secretIn(operation.request.fields ?? {}, params) : undefined;
   if (secret !== undefined) {
     throw new UsageError(
-      `Cannot take "${secret}" on the command line: everybody on this machine can read it in the process list; ` +
+      `Cannot accept "${secret}" on the command line: everybody on this machine can read it in the process list; ` +
         `give the parameters on stdin (-) or in a file (@FILE)` +
         (operation.name === account.login.name
           ? ", or leave them out to use the password of the settings"

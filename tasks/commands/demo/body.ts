@@ -34,7 +34,10 @@ interface DemoBroker extends AsyncDisposable {
   calls(): number;
 }
 
-/** Exports, prints what was exported, and returns 7 if the checks of a day found differences. */
+/**
+ * Exports the day book and prints the result. Without `--json`, also prints a rebalancing plan. Returns 7 if the checks
+ * of a day found differences.
+ */
 export async function run({ flags, host }: DemoInput): Promise<number> {
   const out = flags.out ?? "out/demo";
   refuseLinkedOut(out); // the folder may contain a link of that name

@@ -26,7 +26,10 @@ interface TickingOptions {
 
 /** Result of a tick. */
 interface TickEnd {
-  /** Exit code of `hsgate schedule --once`; absent while it still runs, or if this timeline may not trade. */
+  /**
+   * Exit code of `hsgate schedule --once`; absent while it still runs, after a signal to stop, or if this timeline may
+   * not trade.
+   */
   code?: number;
   /** Number of ticks whose runs are still in progress. */
   open: number;
@@ -40,8 +43,9 @@ interface Ticking {
 }
 
 /**
- * Returns the function to call once a minute. @throws {TypeError} For recipes that write, on a disk that is not
- * durable.
+ * Returns the function to call once a minute.
+ *
+ * @throws {TypeError} If `timeline` is given on Deno Deploy, whose disk is not durable.
  */
 export function startTicking(
   { recipes, store, dir, config, timeline, host: given, waitMs = 50_000 }: TickingOptions,

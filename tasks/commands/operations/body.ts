@@ -158,8 +158,8 @@ function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo
 }
 
 /**
- * Returns the names that a coded field accepts. A field may accept only a part of its code table, so this takes the
- * names that the description of the field lists.
+ * Returns the names that a coded field accepts. A field may accept only a part of its code table, so the function
+ * returns only the names in the description of the field.
  */
 function namesOf({ type }: FieldInfo): readonly string[] | undefined {
   if (type.dictionary === undefined) return undefined;

@@ -73,7 +73,7 @@ export function linesOf(
     ...unreachable.map(({ state, reason }) => `No fault can strike in the state ${state}: ${reason}`),
     ...never.length === 0 ? [] : [`Faults that never struck: ${never.join(", ")}`],
     ...Object.keys(plans).length === 0 ? [] : [
-      `Plans of rebalancing in the evening: ${
+      `Rebalancing plans in the evening: ${
         Object.entries(plans).map(([state, count]) => `${state} ${count}`).join(", ")
       }`,
     ],

@@ -122,7 +122,7 @@ async function rehearsed(
   host: Host,
   { json }: { json: boolean },
   work: (onProgress: (event: RehearsalProgress) => void) => Promise<RehearsalResult>,
-  script: string | undefined,
+  outagesFile: string | undefined,
 ): Promise<RehearsalResult | undefined> {
   const { errTerminal } = host;
   try {
@@ -132,9 +132,9 @@ async function rehearsed(
     });
   } catch (error) {
     if (error instanceof ScriptError) throw new UsageError(error.message);
-    if (!(error instanceof RecipeError) || script === undefined) throw error;
+    if (!(error instanceof RecipeError) || outagesFile === undefined) throw error;
     for (const { line, column, message } of error.issues.slice(0, MOST_ISSUES)) {
-      host.note(`hsgate: ${script}:${line}:${column}: ${message}`);
+      host.note(`hsgate: ${outagesFile}:${line}:${column}: ${message}`);
     }
     const left = error.issues.length - MOST_ISSUES;
     if (left > 0) host.note(`hsgate: and ${left} more ${left === 1 ? "mistake" : "mistakes"}`);

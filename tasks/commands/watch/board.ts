@@ -105,7 +105,7 @@ export function lineOf(event: TransportEvent): string | undefined {
     ..."unsureAccount" in event ? ["it may be of an account that is not yours: set fundAccounts"] : [],
   ];
   const news = newsOf(event);
-  // A symbol or a name of the broker may be endless.
+  // A symbol or a name of the broker may be very long.
   const line = news === undefined ? undefined : cut(news);
   return line === undefined || marks.length === 0 ? line : `${line}  (${marks.join("; ")}; check the orders)`;
 }
