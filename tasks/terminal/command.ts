@@ -59,8 +59,8 @@ export interface Description<F extends Flags> {
    */
   calendars?: false | "itself";
   /**
-   * Whether the command prints figures of the broker. If not, its output hides even short secrets, which otherwise
-   * could be part of a figure by chance.
+   * Whether the command prints figures of the broker. If not, stdout hides even short secrets. A figure may contain
+   * the digits of a short secret by chance.
    *
    * @default true
    */

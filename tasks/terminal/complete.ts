@@ -31,26 +31,29 @@ export async function complete(
   const before = parts.slice(0, -1);
   const isHelp = before[0] === "help";
   const { plain, waiting } = readWords(isHelp ? before.slice(1) : before, commands);
-  if (waiting !== undefined) return begun(valuesOf(waiting).map((word) => ({ word })), last);
+  if (waiting !== undefined) return startingWith(valuesOf(waiting).map((word) => ({ word })), last);
   const command = commandOf(commands, plain);
   const [, name] = /^--([^=]+)=/.exec(last) ?? [];
   if (name !== undefined) {
-    return begun(valuesOf(flagsFor(command)[name]).map((word) => ({ word: `--${name}=${word}` })), last);
+    return startingWith(
+      valuesOf(flagsFor(command)[name]).map((word) => ({ word: `--${name}=${word}` })),
+      last,
+    );
   }
   if (last.startsWith("-")) {
     const flags = Object.entries(flagsFor(command)).map(([name, { text }]) => ({ word: `--${name}`, text }));
     const more = before.length === 0 ? [{ word: "--version", text: "show the version" }] : [];
-    return begun([...flags, ...more], last);
+    return startingWith([...flags, ...more], last);
   }
   const next = nextWords(commands, plain);
   if (before.length === 0) next.push({ word: "help", text: "explain a command or a topic" });
   if (isHelp && before.length === 1) {
     const known = (await namesOf("TOPIC")).map((word) => ({ word }));
-    return begun([...next, ...known], last);
+    return startingWith([...next, ...known], last);
   }
-  if (command === undefined || isHelp) return begun(next, last);
+  if (command === undefined || isHelp) return startingWith(next, last);
   const at = plain.length - command.name.split(" ").length;
-  return begun([...next, ...await argumentsOf(command, at, namesOf)], last);
+  return startingWith([...next, ...await argumentsOf(command, at, namesOf)], last);
 }
 
 /** Returns the words without flags and their values. `waiting` is the flag whose value comes next. */
@@ -109,7 +112,7 @@ async function argumentsOf(command: Command, at: number, namesOf: NamesOf): Prom
       /^[a-z-]+$/.test(each) ? [each] : await namesOf(each.replaceAll(/[^A-Z]/g, ""))
     ),
   );
-  // The name of a file or a symbol must not become a flag, such as `--yes`.
+  // A name that begins with a dash would become a flag, such as `--yes`.
   return all.flat().filter((word) => !word.startsWith("-")).map((word) => ({ word }));
 }
 
@@ -117,5 +120,5 @@ async function argumentsOf(command: Command, at: number, namesOf: NamesOf): Prom
 const valuesOf = (flag: Flag | undefined): string[] =>
   [...(flag?.text ?? "").matchAll(/"([a-z][a-z0-9-]*)"/g)].map(([, word = ""]) => word);
 
-const begun = (candidates: readonly Candidate[], last: string) =>
+const startingWith = (candidates: readonly Candidate[], last: string) =>
   candidates.filter(({ word }) => word.startsWith(last));

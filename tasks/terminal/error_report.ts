@@ -1,5 +1,5 @@
 /**
- * Reports errors to people, with advice on what to do next.
+ * Reports errors to people and programs, with advice on what to do next.
  *
  * @module
  */
@@ -166,7 +166,7 @@ const checkPassword =
 
 const isDirect = ({ transport }: BrokerError) => transport === "direct";
 
-/** Returns whether the platform rejected the login, or an answer does not match the keys. */
+/** Returns whether wrong keys may be the cause: an error of the platform's login, or an answer that cannot be read. */
 const isAboutKeys = ({ operation, name }: BrokerError) =>
   operation === "platform.login" || operation === "platform.openConnection" || name === "ProtocolError";
 

@@ -43,7 +43,7 @@ const codeByClass: Readonly<Record<string, ExitCode>> = {
 
 /**
  * Returns the exit code for an error, by its class or its nearest superclass. A built-in error whose message has
- * hsgate's form means wrong usage. Any other built-in error is an internal error.
+ * hsgate's form means wrong usage. Any other error has the exit code of its cause, or else 1.
  */
 export function exitCodeOf(error: unknown): ExitCode {
   for (let each: unknown = error; each instanceof Error; each = Object.getPrototypeOf(each)) {
@@ -72,7 +72,7 @@ export class DeclinedError extends Error {
   override readonly name = "DeclinedError";
 }
 
-/** Thrown after Ctrl-C. */
+/** Thrown after Ctrl-C or another signal to stop, and if the input ends instead of an answer. */
 export class InterruptedError extends Error {
   override readonly name = "InterruptedError";
 }

@@ -50,15 +50,19 @@ export interface Host {
   readonly color: boolean;
   /** Returns the width and height of the terminal. */
   size(): { columns: number; rows: number };
-  /** Asks a question on stderr and returns the answer. @throws {InterruptedError} If the input ends (Ctrl-D). */
+  /**
+   * Asks a question on stderr and returns the answer.
+   *
+   * @throws {InterruptedError} At Ctrl-C, or if the input ends (Ctrl-D).
+   */
   ask(question: string): Promise<string>;
   /** Returns the whole stdin. */
   readStdin(): Promise<string>;
   /** Returns a file; `undefined` if it does not exist. */
   readFile(path: string): Promise<FileText | undefined>;
-  /** Aborted at Ctrl-C. */
+  /** Aborted at Ctrl-C, SIGTERM or the end of the terminal. */
   readonly signal: AbortSignal;
-  /** Writes that have no answer yet. If the program is stopped now, it names them. */
+  /** Writes that were sent and have no answer yet. After Ctrl-C the program names them. */
   readonly writes?: Set<WriteUnderWay>;
   /** Returns the time in Unix milliseconds. */
   now(): number;
@@ -150,13 +154,14 @@ async function ask(question: string): Promise<string> {
   return new TextDecoder().decode(bytes.subarray(0, count)).trim();
 }
 
-/** Time after the first Ctrl-C after which the writes still in progress are named. */
+/** Time from the first Ctrl-C until the program names the writes that are still in progress. */
 const PATIENCE_MS = 300;
 
 /**
  * Returns a signal that aborts at the first Ctrl-C, so that the command can end in order. The second Ctrl-C ends the
  * process immediately. While a write is in progress, the second Ctrl-C only prints a warning, and the third ends the
- * process. Closing the terminal has the effect of the first Ctrl-C, unless the program was started with `nohup`.
+ * process. SIGTERM counts as Ctrl-C. Closing the terminal has the effect of the first Ctrl-C; on Linux it has no effect
+ * on a program that was started with `nohup`.
  */
 function interruption(
   { writes, note }: { writes: ReadonlySet<WriteUnderWay>; note: (line: string) => void },
@@ -187,7 +192,8 @@ function interruption(
     if (times > 2) Deno.exit(5);
   };
   const isWindows = Deno.build.os === "windows";
-  const isIgnored = !isWindows && isHangupIgnored(); // must come first: adding a listener changes how the process handles signals
+  // Must be called before a listener is added, because that changes how the process handles signals.
+  const isIgnored = !isWindows && isHangupIgnored();
   Deno.addSignalListener("SIGINT", stop);
   if (isWindows) return controller.signal;
   Deno.addSignalListener("SIGTERM", stop);

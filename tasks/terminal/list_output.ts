@@ -82,11 +82,11 @@ export interface Listing<Row> {
   data?: (row: Row) => unknown;
   /** Returns the document of `--json`. @default the list of the rows */
   json?: () => unknown;
-  /** The text instead of a table without rows. */
+  /** The text instead of a table without rows; not used with `lines`. */
   empty: string;
   /** Returns the lines of the table, if the command adds something to a plain table. */
   lines?: () => readonly string[];
-  /** Hint under a table that omits something. @default a hint at `--columns` and `--json` */
+  /** Hint under a table that omits something. @default a hint that names `--columns` and `--json` */
   more?: string;
 }
 

@@ -1,8 +1,9 @@
 /**
- * Shows times of the market to people, all in the time zone of the broker.
+ * Formats times of the market, for people in the time zone of the broker, and reads times in any zone.
  *
  * @module
  */
+
 /** The broker's time zone. Tables show all times of quotes, fills and bars in it. */
 const ZONE = "Asia/Hong_Kong";
 
@@ -19,7 +20,7 @@ export function clockText(at: number, now: number = at): string {
   return shown(now).startsWith(date) ? time : `${date} ${time}`;
 }
 
-/** Returns the instant of a date and a time of day in a zone; `undefined` if one of them is not complete. */
+/** Returns the instant of a date and a time of day in a zone; `undefined` if one of them is incomplete or invalid. */
 export function instantIn(
   zone: string,
   date: string | undefined,
@@ -32,7 +33,7 @@ export function instantIn(
   try {
     return Temporal.PlainDateTime.from(text, { overflow: "reject" }).toZonedDateTime(zone).epochMilliseconds;
   } catch (error) {
-    if (error instanceof RangeError) return undefined; // no such time of day
+    if (error instanceof RangeError) return undefined; // no such date or time of day
     throw error;
   }
 }

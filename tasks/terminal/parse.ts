@@ -35,9 +35,10 @@ export function parse(command: Command, given: readonly string[]): Parsed {
 export type Word = { argument: string } | { rawName: string; name: string; value?: string };
 
 /**
- * Splits a command line like `parseArgs` of `node:util`, which would take half as long to load as an empty script takes
- * to run. Accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, several short flags in one word, and `--`
- * before arguments that begin with a dash. A flag with a value takes the next word, whatever it is.
+ * Splits a command line like `parseArgs` of `node:util`. To load `parseArgs` would take half as long as to run an empty
+ * script. Accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, several short flags in one word, and `--`
+ * before arguments that begin with a dash. The word after a flag with a value is the value, even if it begins with a
+ * dash.
  */
 export function wordsOf(given: readonly string[], known: Readonly<Record<string, Flag>>): Word[] {
   const words: Word[] = [];
@@ -101,7 +102,7 @@ function addFlag(
     throw new UsageError(`Cannot read the arguments: ${rawName} is given twice`);
   }
   if (flag.type === "boolean" && value !== undefined) {
-    throw new UsageError(`Cannot read the arguments: ${rawName} takes no value`);
+    throw new UsageError(`Cannot read the arguments: ${rawName} accepts no value`);
   }
   if (flag.type !== "boolean" && (value === undefined || value === "")) {
     throw new UsageError(`Cannot read the arguments: ${rawName} needs a value (${flag.value})`);

@@ -18,11 +18,11 @@ export interface Column<Row> {
   exact?: (row: Row) => string | number | boolean | undefined;
   /** The name for `--columns` and CSV. @default the title */
   name?: string;
-  /** An identifier that a person may type next: never omitted, never cut. */
+  /** An identifier that a person may type next. It is never omitted, and never cut to the width of the terminal. */
   id?: true;
   /** Shown even if the terminal is too narrow for all columns. */
   keep?: true;
-  /** Shown only if `--columns` names it. */
+  /** In tables and Markdown, shown only if `--columns` names it. CSV without `--columns` contains it. */
   extra?: true;
   /** Right alignment, for numbers. */
   align?: "right";
@@ -72,7 +72,7 @@ export function terminalText(text: string): string {
   ).join("");
 }
 
-/** Matches a character that takes two columns; also some that take one, above the first 65,536 characters. */
+/** Matches a character that needs two columns. Also matches some characters above U+FFFF that need one. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{10ffff}]|\p{Emoji_Presentation}/u;
 
@@ -134,7 +134,7 @@ export function cut(text: string): string {
 export interface TableOptions {
   /** Columns of `--columns`: all of them are shown, and nothing is cut. */
   columns?: string;
-  /** Hint under a table that omits something. @default a hint at `--columns` and `--json` */
+  /** Hint under a table that omits something. @default a hint that names `--columns` and `--json` */
   more?: string;
 }
 
@@ -142,7 +142,7 @@ export interface TableOptions {
 interface Table {
   lines: string[];
   /** Names of omitted columns. */
-  left: string[];
+  omitted: string[];
   /** Names of columns with cut cells. */
   cut: string[];
 }
@@ -167,11 +167,11 @@ export function table<Row>(
 ): Table {
   const columns = chosen === undefined ? all.filter(({ extra }) => !extra) : chooseColumns(all, chosen);
   const width = host.isTerminal && chosen === undefined ? host.size().columns : Infinity;
-  const isEndless = columns.map(() => false);
+  const isTooLong = columns.map(() => false);
   const cells = rows.map((row) =>
     columns.map((column, index) => {
       const text = column.of(row);
-      isEndless[index] ||= text.length > MOST_CELL;
+      isTooLong[index] ||= text.length > MOST_CELL;
       return cut(text);
     })
   );
@@ -204,8 +204,8 @@ export function table<Row>(
   const lines = rows.map((row, index) => line(cells[index]!, columns.map(({ color }) => color?.(row))));
   return {
     lines: [header, ...lines],
-    left: columns.filter((_, index) => !shown.includes(index)).map(nameOf),
-    cut: shown.filter((index) => widths[index]! < natural[index]! || isEndless[index]).map((index) =>
+    omitted: columns.filter((_, index) => !shown.includes(index)).map(nameOf),
+    cut: shown.filter((index) => widths[index]! < natural[index]! || isTooLong[index]).map((index) =>
       nameOf(columns[index]!)
     ),
   };
@@ -235,9 +235,9 @@ export function tableLines<Row>(
   rows: readonly Row[],
   { more = "--columns selects columns, --json prints all", ...options }: TableOptions = {},
 ): string[] {
-  const { lines, left, cut } = table(host, columns, rows, options);
+  const { lines, omitted, cut } = table(host, columns, rows, options);
   const parts = [
-    left.length === 0 ? "" : `omitted: ${left.join(", ")}`,
+    omitted.length === 0 ? "" : `omitted: ${omitted.join(", ")}`,
     cut.length === 0 ? "" : `cut: ${cut.join(", ")}`,
   ].filter(Boolean);
   return parts.length === 0 ? lines : [...lines, paint(host, "dim", `(${[...parts, more].join("; ")})`)];

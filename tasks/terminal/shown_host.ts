@@ -12,7 +12,7 @@ import { terminalText } from "./print.ts";
 /**
  * Returns a host that removes foreign control characters, secrets and passwords of addresses from everything that it
  * prints. Secrets are added with {@linkcode Host.hide}; passwords of addresses are found in the command line and the
- * environment. In JSON, only texts and numbers change.
+ * environment. In JSON, only texts, names of members and numbers change.
  *
  * @param figures Whether the command prints figures, which can contain a short numeric password by chance. Then stdout
  * hides only secrets that cannot appear by chance.
@@ -75,9 +75,9 @@ export function shownHost(
   );
 }
 
-/** Most characters of a line of an error or a note: a text of the broker must not fill the screen. */
+/** Maximum number of characters of a line of an error or a note: a text of the broker must not fill the screen. */
 const MOST_NOTE = 10_000;
-/** Most characters of a line on stdout, where a row of a table has many cells of up to 2,000 characters. */
+/** Maximum number of characters of a line on stdout. A row of a table may have many cells of up to 2,000 characters. */
 const MOST_LINE = 100_000;
 
 /** Returns a text with at most this many characters in each line. */

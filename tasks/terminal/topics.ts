@@ -90,7 +90,7 @@ export const topics: Readonly<Record<string, Topic>> = {
       "With --json, a command prints one document. Commands that keep running print one document per line. An " +
         'error is a document too: {"error":{"class","code","text","advice","exitCode"}}, and its text is also on stderr.',
       "In a narrow terminal a table omits columns and names them below. It never cuts order numbers, listing codes " +
-        "and run keys.",
+        "or run keys.",
     ),
   },
   "time-zones": {

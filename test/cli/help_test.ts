@@ -93,7 +93,7 @@ const refusals: [string[], string][] = [
   [["quote", "AAPL", "--gatway=http://127.0.0.1:1"], '"quote" has no flag --gatway; did you mean "gateway"?'],
   [["quote", "AAPL", "--timeout"], "--timeout needs a value (SECONDS)"],
   [["quote", "AAPL", "--timeout", "soon"], 'Cannot read --timeout "soon": write seconds'],
-  [["quote", "AAPL", "--json=yes"], "--json takes no value"],
+  [["quote", "AAPL", "--json=yes"], "--json accepts no value"],
   [["quote", "AAPL", "--type", "us-stock", "--type", "us-etf"], "--type is given twice"],
   [["quote"], 'Cannot run "quote": an argument is missing; usage: quote SYMBOL…'],
   [["quote", "7.L"], 'Cannot recognize "7.L": codes look like "00700.HK"'],

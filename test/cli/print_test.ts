@@ -48,12 +48,12 @@ Deno.test("table() aligns columns by their width and omits those that do not fit
   ];
   assertEquals(table(terminal(80), columns, rows), {
     lines: ["name   price", "騰訊  590.00", "HSBC   100.3"],
-    left: [],
+    omitted: [],
     cut: [],
   });
   assertEquals(table(terminal(10), columns, rows), {
     lines: ["name", "騰訊", "HSBC"],
-    left: ["price"],
+    omitted: ["price"],
     cut: [],
   });
 });
@@ -68,10 +68,10 @@ Deno.test("table() neither cuts nor omits identifiers, however narrow the termin
     { title: "symbol", id: true as const, of: () => row.symbol },
   ];
   for (const width of [1, 20, 80, 200]) {
-    const { lines, left, cut } = table(terminal(width), columns, [row]);
+    const { lines, omitted, cut } = table(terminal(width), columns, [row]);
     assertStringIncludes(lines[1]!, key);
     assertStringIncludes(lines[1]!, row.symbol);
-    assertEquals([left, cut], width < 200 ? [["note"], []] : [[], ["note"]], String(width));
+    assertEquals([omitted, cut], width < 200 ? [["note"], []] : [[], ["note"]], String(width));
   }
 });
 
@@ -84,12 +84,12 @@ Deno.test("table() shows the selected columns in that order, without cutting the
   ];
   assertEquals(table(terminal(60), columns, rows), {
     lines: ["key                reason", `a/main/2025-08-15  ${"r".repeat(40)}…`],
-    left: [],
+    omitted: [],
     cut: ["reason"],
   });
   assertEquals(table(terminal(40), columns, rows, { columns: "trace, reason" }), {
     lines: ["trace id  reason", `01        ${"r".repeat(90)}`],
-    left: [],
+    omitted: [],
     cut: [],
   });
   const wrong = assertThrows(() => table(terminal(40), columns, rows, { columns: "key,resaon" }), UsageError);
