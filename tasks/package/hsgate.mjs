@@ -145,7 +145,7 @@ const child = spawn(
   { stdio: "inherit", env: { ...process.env, DENO_NO_UPDATE_CHECK: "1", ...commandName() } },
 );
 child.on("error", (error) => fail(`Cannot start Deno at "${deno}": ${error.message}`));
-// A terminal sends its signals to the child too; a second one would end it at once.
+// A terminal sends its signals to the child too. If this program also sent them, the child would end at once.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {
     if (signal === "SIGTERM" || !process.stdin.isTTY) child.kill(signal);
