@@ -70,13 +70,13 @@ class Markets {
   }
 
   /** Returns whether Hong Kong's banks were expected to be open. */
-  hasBanks(date: string): boolean {
+  areBanksOpen(date: string): boolean {
     return this.hongKongTrades(date) || this.#unannounced.has(date);
   }
 
   /** Returns whether the day was expected to be a settlement day in Hong Kong. */
   settles(date: string): boolean {
-    return this.hasBanks(date) && !this.#inputs.hongKong.isHalfDay(date);
+    return this.areBanksOpen(date) && !this.#inputs.hongKong.isHalfDay(date);
   }
 }
 
@@ -85,7 +85,7 @@ function isUnsettled(markets: Markets, direction: Direction, date: string): bool
   let day = date;
   if (direction === "northbound") {
     do day = addDay(day); while (!markets.mainlandTrades(day));
-    return !markets.hasBanks(day);
+    return !markets.areBanksOpen(day);
   }
   for (let counted = 0; counted < 2; counted++) {
     do day = addDay(day); while (!markets.settles(day));
@@ -102,7 +102,7 @@ function unsettledDays(markets: Markets, direction: Direction, from: string, thr
 }
 
 /** Returns the weekdays of ranges such as `"2018-05-22 2018-06-16..2018-06-18"`. */
-function spellRanges(ranges: string): Set<string> {
+function weekdaysIn(ranges: string): Set<string> {
   return new Set(
     ranges.split(" ").flatMap((range) => {
       const [from = "", through = from] = range.split("..");
@@ -127,7 +127,7 @@ export function makeConnect(
   const problems = listDays(file.unannounced).filter((date) => markets.hongKongTrades(date))
     .map((date) => `CONNECT: ${date} is listed as closed by weather, but Hong Kong trades`);
   for (const { direction, what, from, through, closed: ranges, source } of file.notices) {
-    const published = spellRanges(ranges);
+    const published = weekdaysIn(ranges);
     for (const date of weekdays(from, through)) {
       const isOpen = markets.hongKongTrades(date) && markets.mainlandTrades(date) &&
         !closed[direction].includes(date);
