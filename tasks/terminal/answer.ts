@@ -20,7 +20,7 @@ interface AnswerOptions {
   view: ListView;
   /** Whether members have the broker's names. @default false */
   inWireForm?: boolean;
-  /** Hint under a table that omits something. @default a hint at `--columns` and `--json` */
+  /** Hint under a table that omits something. @default a hint that names `--columns` and `--json` */
   more?: string;
   host: Host;
 }

@@ -89,7 +89,7 @@ async function whileSubscribed(
   }
 }
 
-/** Returns when a bar of minutes begins. */
+/** Returns the beginning of a minute bar, Unix milliseconds; `undefined` if the bar has no timestamp. */
 const beganAt = ({ timestamp }: Bar): number | undefined =>
   timestamp === undefined || timestamp === "0" ? undefined : Number(timestamp);
 

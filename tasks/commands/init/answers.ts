@@ -188,7 +188,7 @@ interface Question<T> {
   prompt: string;
   /** Options; the user may type their numbers too. */
   options?: readonly Option<string>[];
-  /** The answer to Enter. */
+  /** The answer if the user only presses Enter. */
   usual: string;
   /** Returns the value of an answer. @throws {UsageError} If it is invalid. The message says what is expected. */
   read: (text: string) => T | Promise<T>;

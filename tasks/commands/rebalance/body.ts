@@ -140,7 +140,9 @@ export async function brokerAccount(client: Client, file: RebalanceFile, host: H
 }
 
 /**
- * @throws {BrokerError} If another plan of the account has not ended: both plans would use the same shares and cash.
+ * Rejects a new plan while another plan of the account is running: both would use the same shares and cash.
+ *
+ * @throws {BrokerError} With the code `plan-other`, if a plan is running.
  */
 async function refuseUnfinished({ store, account }: OpenDesk): Promise<void> {
   const running = (await plansOf(store, { account })).find(({ state }) => state === "running");

@@ -43,7 +43,7 @@ export async function planOf(store: Store, given: string, verb: string): Promise
 export async function readPortfolio(path: string, host: Pick<Host, "readFile">): Promise<RebalanceFile> {
   return await readRebalanceFile(await textOf(path, host), {
     name: path,
-    readOther: (other) => textOf(besides(path, other), host),
+    readOther: (other) => textOf(pathBeside(path, other), host),
   });
 }
 
@@ -155,7 +155,7 @@ export function noteLeftOrders(host: Host, { openOrders, unresolved }: LeftOrder
  *
  * @throws {UsageError} If it is outside that folder: the file may come from somebody else, and errors quote values.
  */
-function besides(path: string, other: string): string {
+function pathBeside(path: string, other: string): string {
   const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
   const found = other.startsWith("/") ? other : `${folder}${other}`;
   const [top, real] = [realPlace(resolved(folder)), realPlace(resolved(found))];

@@ -15,7 +15,7 @@ import type { OpenDesk } from "../../commands/shared/desk.ts";
 import { leftOrders, noteLeftOrders } from "./decide.ts";
 import { reportLines } from "./lines.ts";
 
-/** What a command that executes plans gets. */
+/** The part of a command's input that the execution of a plan uses. */
 interface ExecuteInput {
   flags: { readonly by?: string; readonly html?: string; readonly json?: boolean };
   host: Host;

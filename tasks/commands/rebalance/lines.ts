@@ -1,5 +1,5 @@
 /**
- * Prints a plan of a rebalancing as tables.
+ * Formats a plan of a rebalancing, and what its execution did, as tables.
  *
  * @module
  */

@@ -162,7 +162,7 @@ function showsLess(now: RebalanceReport, before: RebalanceReport): boolean {
   });
 }
 
-/** The members of a plan that a list shows. */
+/** Returns the members of a plan that a list shows. */
 function summaryOf({ hash, state, plan, plannedAt, approval, reason, runKey }: PlanRecord) {
   return {
     hash,

@@ -211,7 +211,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 const reasonOf = (reason: string | undefined) => reason === undefined ? undefined : reasons[reason] ?? reason;
 
-/** Returns the text of the reason. A stopped run is not described as due again unless its state is `due`. */
+/** Returns the text of the reason. The text for `stopped` says that the run is due again, so only a due run gets it. */
 const endOf = ({ state, reason }: { state: string; reason?: string }) =>
   reason === "stopped" && state !== "due" ? reason : reasonOf(reason);
 

@@ -45,7 +45,9 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
   const files = args.filter(isSettingsFile);
   const settings = await Promise.all(files.map((path) => readAsked(path, host)));
   const stores = await Promise.all(args.filter(isStoreFile).map(readStore));
-  const calendars = await Promise.all(args.filter(isCalendarsFile).map((path) => readDays(path, host)));
+  const calendars = await Promise.all(
+    args.filter(isCalendarsFile).map((path) => readCalendarFile(path, host)),
+  );
   const paths = args.filter(isRecipeFile);
   const { offers, wrong } = args.length > 0 && paths.length === 0
     ? { offers: [], wrong: [] }
@@ -133,7 +135,7 @@ const isRecipeFile = (path: string) =>
   ![isSettingsFile, isStoreFile, isCalendarsFile].some((isOther) => isOther(path));
 
 /** Returns a calendar file. @throws {UsageError} If there is none at the path. */
-async function readDays(path: string, host: Pick<Host, "env">): Promise<CalendarFile> {
+async function readCalendarFile(path: string, host: Pick<Host, "env">): Promise<CalendarFile> {
   const found = await findCalendars({ path, needsTrust: true }, host);
   if (found === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
   return found;
