@@ -112,7 +112,7 @@ schedule:
     '3:45: schedule.0.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
     '4:5: schedule.1.timezone: expected a time zone such as "Asia/Hong_Kong"',
     '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
-    '5:34: schedule.2.at: expected a moment of the session such as "close+45m" or "open-10m", or a time of day ' +
+    '5:34: schedule.2.at: expected a session time such as "close+45m" or "open-10m", or a time of day ' +
     'such as "09:25"; did you mean "close+45m"?',
     '6:5: schedule.3.timezone: expected a time zone such as "Asia/Hong_Kong"',
     "6:20: schedule.3.cron: expected a cron pattern (Invalid value for hour: 24)",
@@ -318,7 +318,7 @@ Deno.test("compileRecipe() reports about 100 mistakes of a file full of mistakes
   const open = `name: x\nsteps: [{ id: a, uses: notify, with: { text: "${"${{".repeat(10_000)}" } }]\n`;
   assertEquals(await problemsOf(open), [
     "2:32: steps.0.with: expected one or more of webhook, chat, mail",
-    '2:46: steps.0.with.text: expected "${{ … }}" or "${secret:name}", closed',
+    '2:46: steps.0.with.text: expected "${{ … }}" or "${secret:name}" with its closing braces',
   ]);
 });
 

@@ -299,11 +299,11 @@ Deno.test("a check rejects a keep-login that runs less than three times within t
       `name: x\nschedule: { every: ${every} }\nsteps: [{ id: a, uses: keep-login, with: { market: hk${life} } }]\n`,
     );
   assertEquals(await recipe("61m"), [
-    '2:20: schedule.every: expected at most 1h: step "a" (keep-login) runs at a third of the login\'s life or sooner',
+    '2:20: schedule.every: expected at most 1h: step "a" (keep-login) must run at least three times in the login\'s lifetime',
   ]);
   assertEquals(await recipe("60m"), []);
   assertEquals(await recipe("50m", ", life: 2h"), [
-    '2:20: schedule.every: expected at most 40m: step "a" (keep-login) runs at a third of the login\'s life or sooner',
+    '2:20: schedule.every: expected at most 40m: step "a" (keep-login) must run at least three times in the login\'s lifetime',
   ]);
   assertEquals(await recipe("40m", ", life: 2h"), []);
 });
@@ -327,7 +327,7 @@ Deno.test("a check rejects a keep-login by cron or calendar whose slots are too 
     assertEquals([schedule, others], [schedule, []]);
     assert(
       problem.includes("at most 10m between two slots") && problem.includes(`here ${passed} pass`) &&
-        problem.includes("a third of the login's life"),
+        problem.includes("three times in the login's lifetime"),
       problem,
     );
   }
@@ -414,8 +414,8 @@ Deno.test("a check suggests a fix for a duration without a unit, a secret withou
         'ping: "${secret:nope}"',
         '2:7: ping: there is no secret "nope": secrets: { nope: { env: NAME } } says where it comes from',
       ],
-      ["timeout: 0s", '2:10: timeout: expected more than nothing, such as "1m"'],
-      ["deadline: 0m", '2:11: deadline: expected more than nothing, such as "1m"'],
+      ["timeout: 0s", '2:10: timeout: expected a duration above zero, such as "1m"'],
+      ["deadline: 0m", '2:11: deadline: expected a duration above zero, such as "1m"'],
       [
         "connect: { simulator: { at: tomorrow, seed: -1 } }",
         '2:29: connect.simulator.at: expected a time with its offset, such as "2025-08-15T10:00:00+08:00"',

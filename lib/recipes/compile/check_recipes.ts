@@ -94,7 +94,7 @@ export async function checkAll(files: readonly CheckedFile[], options: CheckOpti
   const reports: FileReport[] = [];
   const others = new OtherRecipes();
   for (const file of files) {
-    // Compiling a file can take a second and waits for nothing. Without a pause, the signal could not be aborted.
+    // Compiling a file can take a second without a pause. So pause here, to let other work abort the signal.
     if (options.signal !== undefined) await new Promise((resolve) => setTimeout(resolve, 0));
     const isAborted = options.signal?.aborted === true;
     reports.push(

@@ -59,7 +59,8 @@ export interface CompileOptions {
   signal?: AbortSignal;
   /**
    * Returns whether TypeScript of a recipe may be loaded: its own file, and custom steps next to it. If it may not, the
-   * compiler does not read custom steps, and they cannot run. A TypeScript recipe throws {@linkcode UnreadCodeError}.
+   * compiler only checks the imports in its text. Custom steps then cannot run, and the compiler throws
+   * {@linkcode UnreadCodeError} for a TypeScript recipe.
    *
    * @param file The recipe's file.
    * @default always
@@ -77,7 +78,7 @@ export interface CompileOptions {
 export interface RecipeFile {
   text: string;
   fileName: string;
-  /** The exports of a TypeScript file. */
+  /** The default export of a TypeScript file. */
   value?: unknown;
   /** Code of a TypeScript file. */
   code?: CodeFiles;
@@ -387,7 +388,7 @@ function connectionOf(source: RecipeSource["connect"]): RecipeConnection | undef
   return { to: "gateway", ...source.gateway !== undefined && { url: source.gateway } };
 }
 
-/** Returns the folder of a file; `undefined` for a text without a file. */
+/** Returns the URL of a file's folder. */
 function folderOf(fileName: string): URL | undefined {
   if (fileName.startsWith("file:")) return new URL(".", fileName);
   return new URL(".", fileUrl(fileName));

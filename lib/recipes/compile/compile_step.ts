@@ -60,7 +60,7 @@ export interface StepCompileContext {
   folder: URL | undefined;
   /** Aborting it stops loading steps from files. */
   signal?: AbortSignal;
-  /** Whether the code of custom steps must be neither read nor run. */
+  /** Whether custom steps must not be loaded. Only the imports in their texts are then checked. */
   withoutCode?: boolean;
   /** Returns another recipe of the folder; absent if the folder is unknown. */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;

@@ -178,7 +178,7 @@ export async function findSlow(
       found.push(
         expected(
           ["schedule", ...index < 0 ? [] : [index], schedule.form],
-          `${text}: step "${id}" (${uses}) runs at a third of the login's life or sooner`,
+          `${text}: step "${id}" (${uses}) must run at least three times in the login's lifetime`,
         ),
       );
     }

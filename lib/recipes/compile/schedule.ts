@@ -31,7 +31,7 @@ export async function compileSchedules(
     const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
     if (typeof each !== "object" || each === null) continue;
     if (each.id === undefined && list.length > 1) {
-      // If an id came from the position, a new order would change it, and a schedule with a new id starts from now.
+      // An id from the position would change when the list is sorted, and a schedule with a new id starts from now.
       found.push(
         expected(path, "an id: with several schedules each needs its own, because run keys contain it"),
       );

@@ -47,7 +47,7 @@ interface StepMaker {
   resumes?: true;
   /** Files whose code the step runs. */
   files?: readonly string[];
-  /** The code of a custom step; `"unread"` if it must not be read. */
+  /** The code of a custom step; `"unread"` if it must not be loaded. */
   code?: StepCode | "unread";
   /** Hosts and paths that its parameters name, as written. */
   reaches?(given: Readonly<Record<string, unknown>>): readonly StepReach[];
@@ -79,9 +79,9 @@ interface StepFileContext {
   folder: URL | undefined;
   /** Aborting it stops loading step files. */
   signal?: AbortSignal;
-  /** See `compileRecipe`. */
+  /** See `CompileOptions`. */
   codeOf?: (file: URL) => CodeFiles | Promise<CodeFiles>;
-  /** Set if the code of custom steps must not be read or run. */
+  /** Set if custom steps must not be loaded. Only the imports in their texts are then checked. */
   withoutCode?: boolean;
 }
 
@@ -299,7 +299,7 @@ async function ownMaker(
   };
 }
 
-/** Returns a substitute for a custom step whose code may not be read yet. It accepts any parameters, and cannot run. */
+/** Returns a substitute for a custom step that may not be loaded yet. It accepts any parameters, and cannot run. */
 function unreadMaker(uses: string): StepMaker {
   return {
     name: uses,

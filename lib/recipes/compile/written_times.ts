@@ -37,12 +37,12 @@ export const halfDayRules = ["run", "skip", "only"] as const;
 
 /** Description of the format of session times, for messages. */
 const sessionTimeExpected =
-  'a moment of the session such as "close+45m" or "open-10m", or a time of day such as "09:25"';
+  'a session time such as "close+45m" or "open-10m", or a time of day such as "09:25"';
 
 /** Description of a session span's format, for messages. */
 export const spanExpected = 'a part of the session such as "XHKG.open-30m..XHKG.close+2h"';
 
-/** Describes the format of a moment or a time of day, with the nearest valid name. */
+/** Describes the format of a session time or a time of day, with the nearest valid name. */
 export function explainAt(text: string): string {
   return `${sessionTimeExpected}${hintFor(text)}`;
 }
@@ -60,7 +60,7 @@ function hintFor(text: string): string {
   return readSessionTime(meant) === undefined || meant === text ? "" : `; did you mean "${meant}"?`;
 }
 
-/** Parses `close+45m`; `undefined` if the text is not a moment. */
+/** Parses `close+45m`; `undefined` if the text is not a session time. */
 export function readSessionTime(text: string): SessionTime | undefined {
   const [, anchor, sign, span] = /^(open|close|auction-close)(?:([+-])(\w+))?$/.exec(text.trim()) ?? [];
   if (anchor === undefined) return undefined;

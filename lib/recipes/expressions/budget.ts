@@ -59,7 +59,7 @@ export class Budget {
     );
   }
 
-  /** Ends the evaluation for another reason. */
+  /** Ends the evaluation: records the first reason, and throws. */
   refuse(problem: string): never {
     this.#problem ??= problem;
     throw SPENT;

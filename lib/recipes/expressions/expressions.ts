@@ -214,7 +214,7 @@ export function compileExpression(source: string): Expression | ExpressionProble
     parsed = environment.parse(source);
   } catch (error) {
     if (error instanceof ParseError) return explainSyntax(error, source);
-    // The parser does not limit how many signs stand before a value. Too many of them overflow its stack.
+    // The parser does not limit the number of signs before a value. Too many of them overflow its stack.
     if (error instanceof RangeError) return { problem: tooManySigns };
     throw error;
   }
@@ -349,8 +349,8 @@ function explain(message: string): string {
 const tooManySigns = `there are more than ${MOST_LEVELS} "!" or "-" before a value`;
 
 /**
- * Collects the outputs and parameters that are used. Returns a problem if a name is only known during the run, or if
- * there are too many signs before a value.
+ * Collects the outputs and parameters that are used. Returns a problem if a name is only known during the run, if a
+ * name with a hyphen is not in quotes, or if there are too many signs before a value.
  *
  * @param signsBefore Number of signs directly before this node.
  */

@@ -18,14 +18,14 @@ export interface Template {
   source: unknown;
   /** The secrets that the parameters refer to, with their places. */
   secrets: readonly { path: Issue["path"]; name: string }[];
-  /** The expressions. A value that is only one expression is `whole`, and keeps its type. */
+  /** The expressions. An expression that is the whole text of a value is `whole`, and the value keeps its type. */
   expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
   /**
    * Inserts all values that are known before the run. Returns the parameters, and the mistakes of known values. A value
    * that needs more than the budget is left as written.
    */
   settle(params: Readonly<Record<string, unknown>>, budget?: Budget): { given: unknown; found: Found[] };
-  /** Inserts all values. Secrets are read last, and only here. */
+  /** Inserts all values. Only this function reads secrets. */
   fill(
     scope: StepScope,
     secret: (name: string) => Promise<string>,
@@ -69,7 +69,7 @@ export async function readTemplate(
     for (const part of parts) {
       if (typeof part === "string") {
         if (part.includes("${")) {
-          found.push(expected([...at, ...path], '"${{ … }}" or "${secret:name}", closed'));
+          found.push(expected([...at, ...path], '"${{ … }}" or "${secret:name}" with its closing braces'));
         }
       } else if ("secret" in part) {
         secrets.push({ path, name: part.secret });
@@ -96,7 +96,7 @@ export async function readTemplate(
 
 type Part = string | Expression | ExpressionProblem & { source: string } | { secret: string };
 interface Filler {
-  /** The text is only one expression, so its value keeps its type. */
+  /** The text is only one expression or one secret, so its value keeps its type. */
   whole: boolean;
   parts: Part[];
 }

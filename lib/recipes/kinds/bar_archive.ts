@@ -1,5 +1,5 @@
 /**
- * Archives bars in one file per security, interval and year. A run continues after the last stored day.
+ * Archives bars in one file per security, interval and year. A run continues at the last stored day.
  *
  * @module
  */
@@ -127,7 +127,7 @@ interface Archive {
 }
 
 /**
- * Yields the lines of a file from the last to the first, each with its position.
+ * Yields the bars of a file from the last to the first, each with the offset of its line.
  *
  * @throws {BrokerError} If a line is not a bar of the file's year, or the bars are not in order: somebody has changed
  * the file.
@@ -171,8 +171,8 @@ function badArchive(path: string, reason: string): BrokerError {
 }
 
 /**
- * Returns the last stored day that is not after `to`. Bars after `to` come from a later run, or somebody else wrote them.
- * An archive that continued after such a bar might never get another bar.
+ * Returns the last stored day that is not after `to`; `undefined` if there is none. Bars after `to` come from a later
+ * run, or somebody else wrote them. An archive that continued after such a bar might never get another bar.
  */
 async function lastDay(pathOf: PathOf, to: string): Promise<string | undefined> {
   const years: string[] = [];

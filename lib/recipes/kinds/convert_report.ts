@@ -38,15 +38,15 @@ const params = z.strictObject({
 type Row = Record<string, unknown>;
 
 const output = z.strictObject({
-  /** Whether every requested column is known or in a row. */
+  /** Whether every requested column is in a row, or in the known type of the rows. Also true without rows. */
   ok: z.boolean(),
   path: z.string(),
   rows: z.number(),
-  /** Requested columns that are neither known nor in a row. */
+  /** Requested columns that are neither in a row nor in the known type of the rows. */
   missing: z.array(z.string()),
 });
 
-/** Reads rows and writes them in the format of the target file; values stay unchanged. */
+/** Reads rows and writes them in the format of the target file. */
 export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof output>>({
   name: "convert-report",
   summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",

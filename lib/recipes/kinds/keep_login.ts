@@ -16,7 +16,7 @@ const LIFE = "3h";
 const params = z.strictObject({
   market: market.default("hk").meta({ description: "Market whose funds are queried" }),
   life: someTime.default(LIFE).meta({
-    description: "Shortest lifetime of the login; run the step at a third of this",
+    description: "Shortest lifetime of the login; run the step at least three times in this time",
   }),
 });
 
@@ -27,7 +27,7 @@ const output = z.strictObject({
   /** When the login expires without further calls, ISO 8601 in UTC. */
   holdsUntil: z.string(),
 });
-/** What is known about the login. */
+/** When the login was checked, and until when it lasts without further calls. */
 export type LoginKept = z.infer<typeof output>;
 
 /**

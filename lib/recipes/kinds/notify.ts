@@ -161,7 +161,7 @@ const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: s
   wecom: (text) => ({ msgtype: "text", text: { content: withoutTags(text), mentioned_list: [] } }),
 };
 
-/** Replaces `<` by a similar character that cannot begin a tag. These chats do not decode escapes. */
+/** Replaces each `<` that could begin a tag by a similar character, for chats that do not decode escapes. */
 const withoutTags = (text: string) => text.replaceAll(/<(?=[\s/]*[a-z@])/gi, "\uff1c");
 
 /** Returns the text without links of the form `[text](address)`, whose text hides their address. */
@@ -245,7 +245,7 @@ async function sendMail(
   if (refused !== undefined) {
     throw new BrokerError(`Cannot notify by mail: ${host}: ${refused}`, { code: "plain-http" });
   }
-  // Loads the mail client, which few recipes need.
+  // The mail client is loaded only here, because few recipes need it.
   const { default: mailer }: { default: Mailer } = await loadMailer();
   const transport = mailer.createTransport({
     host,

@@ -60,7 +60,7 @@ type Params = z.infer<typeof params>;
 
 const amounts = z.record(z.string(), z.string());
 const output = z.strictObject({
-  /** Whether the plan is completely executed. Also true if the mode was only to make a plan. */
+  /** Whether the plan is completely executed. Also true if the plan has no trades, or was only made. */
   ok: z.boolean(),
   hash: z.string(),
   /** `nothing`: the plan has no trades. `planned`: the plan was made, and nothing was sent. */
@@ -94,7 +94,7 @@ export type Rebalanced = z.infer<typeof output>;
 
 /** Time between two checks for an approval. */
 const CHECK_MS = 5_000;
-/** If a stop of the process ended an execution, it can be continued within this time without a new approval. */
+/** When a step continues its plan after a stop of the process, it renews the approval of the plan for this time. */
 const OWN_APPROVAL_MS = 10 * 60_000;
 
 /** Plans, waits for the approval if it needs one, and executes. */
@@ -219,8 +219,9 @@ async function recipeOf({ recipeFile: { file, sha256 } }: StepContext): Promise<
 }
 
 /**
- * Returns why a plan must not begin any more: its recipe has changed or was removed. The recipe may have changed while
- * the step waited, or between two processes, of which the second has loaded the new recipe.
+ * Returns why a plan must not begin any more: its recipe has changed or was removed. Returns `undefined` if the plan
+ * may begin. The recipe may have changed while the step waited, or before another process continued the run with the
+ * new recipe.
  */
 async function whyOutdated(
   record: PlanRecord,
@@ -241,13 +242,13 @@ async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const { plan, state, approval, reason, report } = record;
   context.log("info", `continues the plan ${shortHash(plan.hash)}, which is ${state}`);
   if (state === "planned" || state === "approved") return await approveAndExecute(record, work);
-  if (state === "running") return await executed(record, work);
+  if (state === "running") return await executePlan(record, work);
   // The process was stopped during the execution, so the earlier approval remains valid until the deadline.
   const at = context.now();
   const isEarly = at < (record.deadlineAt ?? 0);
   if (state === "stopped" && approval !== undefined && isEarly && reason?.startsWith(STOPPED_BY)) {
     const again = await approvePlan(desk.store, record, { ...approval, until: at + OWN_APPROVAL_MS });
-    return await executed(again, work);
+    return await executePlan(again, work);
   }
   return { ...resultOf(plan, report, reason), files: await writeFiles(work, plan, report) };
 }
@@ -281,7 +282,7 @@ async function approveAndExecute(record: PlanRecord, work: Work): Promise<Rebala
   }
   // The account may have changed while the step waited for the approval.
   checkAccount(plan, settings, await accountNow(settings, context));
-  return await executed(approved, work);
+  return await executePlan(approved, work);
 }
 
 /**
@@ -319,14 +320,14 @@ async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord
   }
 }
 
-/** Refuses a plan that has not begun. The log says why, because the message of a failed step does not. */
+/** Refuses a plan that has not begun. Logs the reason, because the error of the failed step does not contain it. */
 async function refuse(record: PlanRecord, { desk, context }: Work, reason: string): Promise<void> {
   await refusePlan(desk.store, record, { at: context.now(), reason });
   context.log("warn", `the plan ${shortHash(record.hash)} is refused: ${reason}`);
 }
 
 /** Executes an approved or running plan. */
-async function executed(record: PlanRecord, work: Work): Promise<Rebalanced> {
+async function executePlan(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const { desk, context } = work;
   const { plan, terms } = record;
   const { signal } = context;

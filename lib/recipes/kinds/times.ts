@@ -14,7 +14,10 @@ import { calendar } from "../schema/recipe_schema.ts";
 /** A session time on the day of the run. */
 export const sessionMoment = z.strictObject({
   calendar: calendar.meta({ description: "Exchange" }),
-  moment: z.string().refine((text) => readSessionTime(text) !== undefined, 'a moment such as "close+5m"')
+  moment: z.string().refine(
+    (text) => readSessionTime(text) !== undefined,
+    'a session time such as "close+5m"',
+  )
     .meta({ description: "Time of the exchange's session, such as close+5m" }),
 });
 
@@ -22,7 +25,7 @@ export const sessionMoment = z.strictObject({
  * Returns the instant of a session time on a day, Unix milliseconds.
  *
  * @param cannot Beginning of the error, such as `Cannot wait for`.
- * @throws {BrokerError} If the day has no session.
+ * @throws {BrokerError} If the day has no session, or the calendar does not cover it.
  */
 export function instantOf(
   calendars: Calendars,

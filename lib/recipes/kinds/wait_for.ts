@@ -122,7 +122,7 @@ export const waitFor = stepKind<Params, Waited>({
   plan: (given) => Promise.resolve({ waitWhile: whatIsAwaited(given), atMost: given.atMost }),
 });
 
-/** Returns how long to wait until the next check; for a moment of the session, the whole remaining time. */
+/** Returns how long to wait until the next check, milliseconds; for a session time, the whole remaining time. */
 function waitMs({ every, session }: Params, seen: unknown): number {
   return session === undefined || typeof seen !== "object" || seen === null || !("inMs" in seen)
     ? durationOf(every)

@@ -44,10 +44,13 @@ const output = z.strictObject({
     from: z.string(),
     to: z.string(),
     reason: z.string(),
-    /** Set if the securities hardly traded in this time, so that probably nothing is missing. */
+    /**
+     * Set if only silence made the connection look dead, and the market was closed during most of this time. Probably
+     * no push is missing then.
+     */
     quiet: z.literal(true).optional(),
   })),
-  /** Ticks that were dropped because the disk was too slow. */
+  /** Number of ticks and unknown pushes that were dropped because the disk was too slow. */
   dropped: z.number(),
   files: z.array(z.string()),
 });
@@ -81,7 +84,7 @@ export const watch = stepKind<Params, Recorded>({
     const waitMs = endOf(given, day, context) - context.now();
     if (waitMs <= 0) {
       throw new BrokerError(
-        `Cannot record the pushes of ${day}: pushes arrive live only, and that day is over`,
+        `Cannot record the pushes of ${day}: pushes arrive live only, and the end of the recording has passed`,
         { code: "past" },
       );
     }
@@ -175,7 +178,7 @@ async function record(event: TransportEvent, { files, result, context, types }: 
           ...event.error?.code !== undefined && { error: event.error.code },
           ...marks,
         }
-        // These members come last, so that members of the push itself cannot replace them.
+        // `marks` comes last, so that members of the push itself cannot replace it.
         : { at, sentAt, ...event.data, ...marks };
       await files.add(type, row);
     }
@@ -225,7 +228,7 @@ async function digestOf(path: string): Promise<{ bytes: number; sha256: string }
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** Writes one file for each kind of push; lines are complete even if the process dies. */
+/** Writes one file for each kind of push. Writes each line at once, so that the file ends with a whole line. */
 class PushFiles {
   readonly #locate: (name: string) => string;
   readonly #open = new Map<string, { file: Deno.FsFile; path: string }>();

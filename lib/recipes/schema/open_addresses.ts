@@ -56,7 +56,7 @@ export function filledAddress(address: string): string {
 
 /** Returns whether an address in a recipe must be kept secret. */
 export function holdsToken(address: string): boolean {
-  // A reference to a secret is right here, and the result of an expression is not a secret.
+  // A reference to a secret is allowed, and the result of an expression is not a secret.
   if (address.includes("${secret:")) return false;
   const url = URL.parse(filledAddress(address));
   if (url === null || isLoopback(url.hostname)) return false;

@@ -36,7 +36,7 @@ const duration = z.string({
 /** A duration above zero. */
 export const someTime = duration.refine(
   (text) => readDuration(text) !== 0,
-  'more than nothing, such as "1m"',
+  'a duration above zero, such as "1m"',
 );
 
 /** A calendar, by its market identifier code. */
@@ -124,7 +124,7 @@ const secretOrigin = z.union([
 ]);
 
 const stepSchema = z.strictObject({
-  id: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a name of small letters, digits and hyphens")
+  id: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a name of small letters, digits, hyphens and underscores")
     .meta({ description: "Name of the step; no two steps have the same name" }),
   uses: z.string().min(1, "a step, an operation, or a file such as ./my_step.ts")
     .meta({ description: "A step of hsgate, an operation, or a TypeScript file in the recipe's folder" }),
@@ -141,7 +141,7 @@ const stepSchema = z.strictObject({
     wait: duration.optional().meta({
       description: "Wait before the second attempt, such as 10s; doubled for each further attempt, up to 5m",
     }),
-  }).optional().meta({ description: "Retries of a read-only step" }),
+  }).optional().meta({ description: "Retries of a step that does not write" }),
   timeout: someTime.optional().meta({ description: "Longest time of one attempt" }),
   fresh: z.boolean().optional()
     .meta({
@@ -151,7 +151,7 @@ const stepSchema = z.strictObject({
 
 const notice = z.strictObject({
   on: z.enum(["success", "failure", "skip", "always"]).meta({
-    description: "Result of the run that sends the notice",
+    description: "Result of a run for which hsgate sends the notice",
   }),
   uses: z.string().optional().meta({ description: "Step that sends the notice; notify by default" }),
   with: z.record(z.string(), z.unknown()),
@@ -189,7 +189,8 @@ export const recipeSchema = z.strictObject({
     .meta({ description: "What happens to a slot while the previous run is still running" }),
   timeout: someTime.optional().meta({ description: "Longest time of a run" }),
   deadline: someTime.optional().meta({
-    description: "Longest time from a slot to its start, such as 1h; hsgate skips a slot that is later",
+    description:
+      "Longest time from a slot to the start of its run, such as 1h; hsgate skips the slot if its run is later",
   }),
   window: span.optional().meta({
     description:

@@ -68,8 +68,8 @@ export interface StepSource {
   /** Expression; hsgate skips the step if the expression is false. */
   if?: string | boolean | undefined;
   /**
-   * Retries of a read-only step: the number of attempts in all, and the wait before the second one, such as `10s`. The
-   * wait doubles for each further attempt, up to `5m`.
+   * Retries of a step that does not write: the number of attempts in all, and the wait before the second one, such as
+   * `10s`. The wait doubles for each further attempt, up to `5m`.
    */
   retry?: { attempts: number; wait?: string | undefined } | undefined;
   /** Longest time of one attempt, such as `5m`. */
@@ -80,7 +80,7 @@ export interface StepSource {
 
 /** A notice of a recipe as a person writes it. */
 export interface NoticeSource {
-  /** Result of the run that sends the notice. */
+  /** Result of a run for which hsgate sends the notice. */
   on: "success" | "failure" | "skip" | "always";
   /** Step that sends the notice. @default notify */
   uses?: string | undefined;
@@ -90,7 +90,7 @@ export interface NoticeSource {
   fallback?: { uses?: string | undefined; with: Record<string, unknown> } | undefined;
 }
 
-/** A parameter of a recipe as a person writes it: its default, or its type with a default. */
+/** A parameter of a recipe as a person writes it: only its default, or its type and possibly a default. */
 export type ParamSource = string | number | boolean | unknown[] | {
   /** Type of the value. */
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
@@ -113,7 +113,7 @@ export interface RecipeSource {
   description?: string | undefined;
   /** When the recipe runs: one schedule, or a list of schedules that each have an id. */
   schedule?: ScheduleSource | ScheduleSource[] | undefined;
-  /** What the scheduler does with missed slots; after which time a slot is missed; how many of them `all` runs. */
+  /** What the scheduler does with missed slots, when a slot counts as missed, and how many missed slots `all` runs. */
   misfire?:
     | MisfireAction
     | { action?: MisfireAction | undefined; grace?: string | undefined; max?: number | undefined }
@@ -122,7 +122,7 @@ export interface RecipeSource {
   overlap?: "skip" | "queue" | "cancel" | "parallel" | undefined;
   /** Longest time of a run. */
   timeout?: string | undefined;
-  /** Longest time from a slot to its start, such as `1h`; hsgate skips a slot that is later. */
+  /** Longest time from a slot to the start of its run, such as `1h`; hsgate skips the slot if its run is later. */
   deadline?: string | undefined;
   /** Time of day in which a slot may start and the recipe may write, such as `XHKG.open+5m..XHKG.close-10m`. */
   window?: string | undefined;

@@ -24,7 +24,10 @@ interface Within {
 /** Result of parsing a text. */
 export interface RecipeText {
   value: unknown;
-  /** Returns the place of a member's value, or with `isName` of its name. If it is absent, the nearest outer member's. */
+  /**
+   * Returns the place of a member's value. With `isName`, and for a map or a list, returns the place of the member's
+   * name. If the member is absent, returns the place of the nearest outer member.
+   */
   placeOf: (path: Issue["path"], isName?: boolean, within?: Within) => Place;
   /** Syntax mistakes of the text. */
   issues: (Place & { message: string })[];
@@ -144,7 +147,10 @@ const MOST_LEVELS = 50;
 
 const tooDeep = `maps and lists are nested deeper than the maximum of ${MOST_LEVELS} levels`;
 
-/** Returns the offset of the most deeply nested bracket, for a text that is nested too deeply to parse. */
+/**
+ * Returns the offset at which a text that is nested too deeply to parse reaches the deepest allowed level. If it never
+ * does, returns the offset of its most deeply nested bracket.
+ */
 function deepestIn(text: string): number {
   let [level, deepest, offset] = [0, 0, 0];
   for (const { index, 0: sign } of text.matchAll(/[[{\]}]/g)) {
@@ -273,7 +279,7 @@ function pathOf(ancestors: readonly unknown[], node: unknown): string {
   return steps.length === 0 ? "" : `${steps.join(".")}: `;
 }
 
-/** Returns the first offset of a member's value or name, and the offset after it. */
+/** Returns the first offset of the text to show for a member (see `placeOf`), and the offset after that text. */
 function rangeOf(root: Node | null, path: Issue["path"], isName: boolean): readonly [number, number] {
   let node: unknown = root;
   let range = offsetsOf(root) ?? [0, 0];
