@@ -26,7 +26,10 @@ export interface RunDay {
   date: string;
   /** Time zone of the date, such as `Asia/Hong_Kong`. */
   zone: string;
-  /** Exchange whose sessions the recipe follows; absent if its schedule names none. */
+  /**
+   * Exchange whose sessions the recipe follows: the one of its schedule, of its window, or of the outer run. Absent if
+   * there is none.
+   */
   calendar?: Mic;
   /** Set for a run of `every`, one of many runs of its day: its data is for its instant, not for the whole day. */
   isOneOfMany?: true;
@@ -67,7 +70,7 @@ export interface CalendarSchedule {
     | "last-session-of-month"
     | "first-session-of-quarter"
     | "last-session-of-quarter";
-  /** A moment of the session, or a wall-clock time `HH:MM` in the exchange's zone. */
+  /** A session time, or a wall-clock time `HH:MM` in the exchange's zone. */
   at: SessionTime | { time: string };
   /** Whether half-days have a slot. */
   halfDays: "run" | "skip" | "only";
@@ -102,7 +105,7 @@ export type CompiledSchedule = { id: string } & (CalendarSchedule | CronSchedule
 
 /** How missed slots are handled. */
 export interface MisfirePolicy {
-  /** A slot counts as missed if its run begins later than this after the slot, milliseconds. */
+  /** Grace period, milliseconds: a slot counts as missed if its run has not begun this long after it was due. */
   graceMs: number;
   /** Policy for missed slots. */
   action: "skip" | "latest" | "all" | "ask";
@@ -132,13 +135,17 @@ export interface CompiledRecipe {
   overlap: "skip" | "queue" | "cancel" | "parallel";
   /** Longest time of a run, milliseconds. */
   timeoutMs: number;
-  /** Longest time after the slot; a run that has not started by then is skipped. */
+  /** Longest time from a slot to the start of its run, milliseconds. A run that is not started by then is skipped. */
   deadlineMs?: number;
   /** The time of day in which a slot may start and the recipe may write. */
   window?: SessionSpan;
   /** Limits of its orders, which narrow those of the account. */
   limits?: LimitTexts;
-  /** Whether its runs may write, if the settings allow it too. @default false: its runs are plans */
+  /**
+   * Whether its runs may write, if the settings allow it too.
+   *
+   * @default false: the runs of a recipe that writes are plans
+   */
   live?: boolean;
   /** Whether any step uses the trade login, which only one run at a time may use. */
   needsAccount: boolean;
@@ -160,7 +167,7 @@ export interface CompiledRecipe {
   paramTypes?: Readonly<Record<string, ParamType>>;
 }
 
-/** The known parts of another recipe. */
+/** What the compiler knows about another recipe: all of it, or only a few members if its file was not loaded. */
 export type KnownRecipe =
   & Pick<CompiledRecipe, "class" | "needsAccount">
   & Partial<
@@ -176,7 +183,7 @@ export type KnownRecipe =
 
 /** A notice that is sent at the end of a run. */
 export interface CompiledNotice {
-  /** Result of the run that sends the notice. */
+  /** Result of a run for which hsgate sends the notice. */
   on: "success" | "failure" | "skip" | "always";
   /** Name of the step that sends the notice. */
   uses: string;
@@ -249,7 +256,7 @@ export interface StepCode {
   copies: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   /** Permissions that the step's process gets. */
   permissions: StepPermissions;
-  /** The folder at which relative names in the permissions begin. */
+  /** Base folder of the relative names in the permissions, and the folders that the recipe's author may control. */
   place: Place;
   /** Programs in the recipe's folder that the permissions name. */
   programs: readonly NamedFile[];
@@ -274,7 +281,7 @@ export interface CompiledStep {
   uses: string;
   /** Effect of the step. */
   effect: StepEffect;
-  /** Names of the steps that must have succeeded before. */
+  /** Names of the steps that must have succeeded before: the named ones, and those whose outputs the step reads. */
   needs: readonly string[];
   /** Whether the step uses the trade login, which only one run at a time may use. */
   needsAccount?: boolean;
@@ -296,7 +303,7 @@ export interface CompiledStep {
   written?: unknown;
   /** Files whose code the step runs; only for custom steps. */
   files?: readonly string[];
-  /** The code of a custom step and its permissions. `"unread"`: the code was not read, so the step cannot run. */
+  /** The code of a custom step and its permissions. `"unread"`: the code was not loaded, so the step cannot run. */
   code?: StepCode | "unread";
   /** Hosts and paths that the parameters name, as written. */
   reaches?: readonly StepReach[];
@@ -325,7 +332,7 @@ export interface StepScope {
   slot: string;
   /** The session that the slot belongs to. */
   session?: { date: string; open: string; close: string; halfDay: boolean };
-  /** The session before. */
+  /** The last session before the day of the run. */
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };
   /** Values of the parameters in this run. */
   params: Readonly<Record<string, unknown>>;
@@ -365,7 +372,7 @@ export interface StepContext extends StepScope {
   stepKey: string;
   /** The file of the recipe, as it was loaded. */
   recipeFile: Pick<CompiledRecipe, "file" | "sha256">;
-  /** The day of the run, whenever it begins. */
+  /** The day that the run belongs to, even if the run begins on a later day. */
   day: RunDay;
   /** Number of this attempt, from 1. */
   attempt: number;

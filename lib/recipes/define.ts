@@ -78,7 +78,7 @@ export interface OwnStepContext {
   slot: string;
   /** The session of the slot; open and close are ISO 8601 with the exchange's UTC offset. */
   session?: { date: string; open: string; close: string; halfDay: boolean };
-  /** The session before. */
+  /** The last session before the day of the run. */
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };
   /** Number of this attempt, from 1. */
   attempt: number;
@@ -90,8 +90,9 @@ export interface OwnStepContext {
    */
   call(operation: string, params?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /**
-   * Reports what the broker's lists show about a write with an unknown outcome. Until then the run sends no other
-   * write; without the report the run ends as `unknown`, even if the step catches the error.
+   * Reports what the broker's lists show about a write with an unknown outcome. Until then the step can send no other
+   * write; after an unresolved cancellation it can send only further cancellations. Without the report the run ends as
+   * `unknown`, even if the step catches the error.
    *
    * @param error The error that `call` threw.
    * @param outcome `ok` if the write was executed, `refused` if it was not executed and no longer can be.
@@ -111,7 +112,7 @@ export interface OwnStepContext {
 export interface OwnStep<S extends Readonly<Record<string, StepParam>>, O> {
   /** One line that says what the step does. */
   summary?: string;
-  /** Effect of the step, which decides whether the step may run again; a `local` step does not use the broker. */
+  /** Effect of the step, which decides whether it may run again. `local` is for a step that calls no operation. */
   effect: "read" | "local" | "write";
   /** Permissions that the step's process needs. @default none */
   permissions?: StepPermissions;

@@ -166,12 +166,12 @@ export function recipeRunBy(
   if (found === undefined) {
     throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
   }
-  // A step that was compiled without a folder, or by a program, may run any recipe that the program provides.
+  // If the compiler found no `run` step, or a step that may run any recipe, every recipe of the program may run.
   const isOpen = all.length === 0 || all.includes("any");
   if (!isOpen && [outer, found].some((each) => powersOf(each).some(({ needsTrust }) => needsTrust))) {
     throw new TypeError(
       `Cannot run recipe "${name}" as a step of "${outer.name}": trust covers only the recipes that the steps name ` +
-        "with the parameters of the file; write a step for each recipe, with a condition",
+        "if no parameter is changed; write a step for each recipe, with a condition",
     );
   }
   return found;

@@ -23,13 +23,13 @@ export interface RecipeContext {
   out?: string;
   /** Aborting it stops the run. */
   signal?: AbortSignal;
-  /** Parameters to use instead of the recipe's own; `bindParams` checks them. */
+  /** Values of all parameters, which are used unchecked; `bindParams` makes them. @default the recipe's defaults */
   params?: Readonly<Record<string, unknown>>;
   /** Slot of the run, ISO 8601. @default now */
   slot?: string;
   /** The session of the slot. */
   session?: StepScope["session"];
-  /** The session before. */
+  /** The last session before the day of the run. */
   previousSession?: StepScope["previousSession"];
   /** Day of the run. @default the day of the session, or of the slot in UTC */
   day?: RunDay;
@@ -76,9 +76,12 @@ export interface StepResult {
   id: string;
   /** The step of hsgate, the operation, or the file. */
   uses: string;
-  /** Whether the step succeeded and reported no problem. */
+  /** Whether the step was skipped, or succeeded and reported no problem. */
   ok: boolean;
-  /** Set if the condition was false, or if a needed step was skipped or reported a problem. */
+  /**
+   * Set if the condition was false, or if a needed step was skipped or reported a problem. For a step that writes, also
+   * set if any earlier step reported a problem.
+   */
   skipped?: true;
   /** Output of the step. */
   output: unknown;

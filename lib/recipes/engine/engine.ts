@@ -27,14 +27,14 @@ export type StepState = "ok" | "failed" | "skipped" | "unknown";
 export type PlannedState =
   /** `plan` describes what the step would do. */
   | "planned"
-  /** Unknown: what the step would do depends on earlier steps that the dry run has not run. */
+  /** Unknown: the step cannot describe what it would do, or this depends on earlier steps that did not run. */
   | "open"
-  /** Not run, because no write depends on the step, or because the step would create files. */
+  /** Not run: no later step writes, the step is local and cannot describe its work, or an earlier step has failed. */
   | "not-done";
 
 /** Rules for a run. */
 interface RunMode {
-  /** Whether steps that write or create files are only planned. */
+  /** Whether steps that write, and local steps, are only planned. */
   isDry: boolean;
   /** Whether a failed step ends the run with its error. Otherwise, steps that do not need the failed step still run. */
   endsAtError: boolean;
@@ -244,8 +244,8 @@ export class StepEngine {
       return this.#emit({ type: "step-reused", step: id });
     }
     if (effect === "write" && earlier !== undefined && !(step.resumes && earlier.state === "skipped")) {
-      // An attempt was interrupted or failed. A write step does not begin a second time, unless the order desk limits
-      // what it sends.
+      // A write step does not begin a second time. The recovery stores "skipped" for a step that may begin again,
+      // because the order desk limits what it sends.
       this.states.set(id, earlier.state === "begun" ? "unknown" : earlier.state);
       return;
     }

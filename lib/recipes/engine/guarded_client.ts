@@ -107,14 +107,14 @@ export class WriteGuard {
     if (write?.outcome === "unknown") write.outcome = outcome;
   }
 
-  /** Returns a client whose writes are checked and recorded. Reads, logins and pushes pass through. */
+  /** Returns a client whose writes and raw calls are checked and recorded. Reads, logins and pushes pass through. */
   async guard(client: Client): Promise<Client> {
     return (await this.#wrapper())(client);
   }
 
   /**
-   * Returns a desk whose clients are guarded. After a reading of the lists has resolved every intent of the step, the
-   * outcomes of its writes are known.
+   * Returns a desk whose clients are guarded. If `reconcile` leaves no intent unresolved, the outcomes of the step's
+   * writes are known.
    */
   async guardDesk(desk: StepDesk): Promise<StepDesk> {
     const wrap = await this.#wrapper();
@@ -166,7 +166,7 @@ export class WriteGuard {
     }
   }
 
-  /** Guards an unknown call as a write, because its effect is unknown. */
+  /** Guards a raw call as a write, because it may be one. */
   async #raw(
     path: string,
     { provenBy, order }: Partial<AnyOperation> = {},

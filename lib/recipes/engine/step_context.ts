@@ -56,7 +56,7 @@ export interface StepDeps {
   client(step: string): Promise<Client>;
   /** The order desk for a step. @default none */
   desk?(step: string): Promise<StepDesk>;
-  /** The value of a secret by its reference. */
+  /** Returns the value of a secret by its name. */
   secret(name: string): Promise<string>;
 }
 
@@ -194,7 +194,7 @@ export function dayOf(
   };
 }
 
-/** Returns the market whose calendar a schedule or its recipe uses; `undefined` if it uses none. */
+/** Returns the exchange whose calendar a schedule or its recipe uses; `undefined` if it uses none. */
 export function calendarOf(
   recipe: Pick<CompiledRecipe, "window">,
   schedule?: CompiledSchedule,
@@ -202,7 +202,7 @@ export function calendarOf(
   return (schedule && micOf(schedule)) ?? recipe.window?.mic;
 }
 
-/** Returns the market that a schedule itself names; `undefined` if it names none. */
+/** Returns the exchange that a schedule itself names; `undefined` if it names none. */
 export function micOf(schedule: CompiledSchedule): Mic | undefined {
   if (schedule.form === "calendar") return schedule.mic;
   return schedule.form === "cron" ? schedule.onlyIn : schedule.while?.mic;

@@ -26,7 +26,7 @@ async function compileText(file: RecipeFile, options: CompileOptions): Promise<C
 /**
  * Reads and compiles a file; its steps may refer to recipes of the same folder.
  *
- * @param text YAML or JSON to use instead of the file's content.
+ * @param text Text to use instead of the file's content. For TypeScript, `options.codeOf` can replace the code.
  * @param others The recipes that other files run. Pass the same object for several files, so that each is compiled only
  * once.
  */

@@ -42,20 +42,20 @@ export class NamedFileError extends BrokerError {
   }
 }
 
-/** The folder at which relative names begin, and the folders that the recipe's author may control. */
+/** Base folder of relative names, and the folders that the recipe's author may control. */
 export interface Place {
-  /** Relative paths begin here. */
+  /** Base folder of relative names. */
   from: string;
   /** Folders that the author of the recipe may control. */
   folders: readonly string[];
 }
 
-/** Returns the place for names in the secrets of a recipe: they begin in the working folder. */
+/** Returns the place for names in the secrets of a recipe, which are relative to the working folder. */
 export function placeOfSecrets(recipe: string): Place {
   return { from: resolved("."), folders: foldersOf(new URL(".", fileUrl(recipe))) };
 }
 
-/** Returns the place for names in the permissions of a custom step: they begin in the folder of its file. */
+/** Returns the place for names in the permissions of a custom step, which are relative to the folder of its file. */
 export function placeOfStep(file: URL, recipeFolder: URL): Place {
   return { from: pathOf(new URL(".", file)), folders: foldersOf(recipeFolder) };
 }

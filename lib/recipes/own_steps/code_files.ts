@@ -56,7 +56,7 @@ export const codeLimits = {
  * Code: a file, and all files of its folder that it imports. A process runs these copies, never the files themselves.
  */
 export interface CodeFiles {
-  /** Paths of the files, as they are imported. The first path is the path of the code itself. */
+  /** Paths of the files, as they are imported. The first path is the file that imports the others. */
   files: readonly string[];
   /** SHA-256 over the names and contents of the files, in hex. */
   sha256: string;

@@ -37,7 +37,7 @@ export interface OwnStep extends StepDescription {
   code: CodeFiles;
   /** Programs in the recipe's folder that the step may run. */
   programs: readonly NamedFile[];
-  /** The folder at which relative names in the permissions begin. */
+  /** Base folder of the relative names in the permissions, and the folders that the recipe's author may control. */
   place: Place;
 }
 

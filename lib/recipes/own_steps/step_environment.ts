@@ -1,5 +1,6 @@
 /**
- * Selects the environment of a step's process: what Deno needs to start, and the variables that the step names.
+ * Selects the environment of a step's process: what Deno needs to start, the variables that the step names, and the
+ * proxies if the step may use the network.
  *
  * No other variable is passed on. With `OTEL_DENO`, Deno would send the step's output to a collector before the runner
  * redacts secrets. And a step must not get passwords from the environment.

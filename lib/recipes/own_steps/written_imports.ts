@@ -79,7 +79,7 @@ function tokensOf(code: string): Token[] {
     tokens.push(known[kind].getOrInsertComputed(value, () => ({ kind, value })));
   /** Number of open braces in the innermost template expression, or in the file outside of templates. */
   let braces = 0;
-  /** The same number for each place around it, the outermost first. */
+  /** The same number for the file and for each enclosing template expression, the outermost first. */
   const outerBraces: number[] = [];
   const patterns = {
     skipped: /\s+|\/\/.*|^#!.*/y,
