@@ -25,7 +25,7 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   /** Folder for files. */
   out: string;
   redactor: Redactor;
-  /** The client for a recipe, connected on first use. */
+  /** Returns the client for a recipe, connected on first use. */
   client(recipe: CompiledRecipe): Promise<Client>;
   /** Returns the reason if a halt file on this machine stops every order write. @default none */
   haltedByFile?(): string | undefined;
@@ -50,7 +50,7 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   within?: RunDay;
   /** For nested runs: the rest of the work that the expressions of the outer run may do. @default that of a new run */
   work?: RunWork;
-  /** Called in the transaction that ends a run, unless a person stopped it. */
+  /** Called in the transaction that ends a run. Not called if the run is due again, or if a person stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void | Promise<void>;
   /** Runs another recipe as a step of this one. */
   runRecipe?(parent: CallingStep, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;

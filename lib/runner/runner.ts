@@ -1,6 +1,6 @@
 /**
- * Connects the parts of a process that runs recipes: steps that run other recipes, the notices about how runs end, and
- * the delivery of these notices.
+ * Connects the parts of a process that runs recipes: steps that run other recipes, the recovery of interrupted writes,
+ * the comparison of open orders with the broker's lists, and notices about how runs end.
  *
  * @module
  */
@@ -170,7 +170,7 @@ export class Runner {
       const now = machine.now();
       const withOld = machine.monotonic() >= (this.#followOldAt.get(account) ?? -Infinity);
       if (withOld) this.#followOldAt.set(account, machine.monotonic() + OLD_ORDERS_MS);
-      // If intents of earlier days are compared, the history is read too.
+      // Old intents are compared only once in `OLD_ORDERS_MS`, because the history must be read for them.
       else if (intents.every((intent) => isOfEarlierDay(intent, now))) continue;
       try {
         await deskOf(this.deps, account, await this.deps.client(recipe)).reconcile({

@@ -51,7 +51,7 @@ Deno.test("RunLog keeps a limited number of lines and says so, with some more ro
   await log.flush();
   const lines = await logOf(store, key);
   assertEquals(lines.length, MOST_LINES + 2);
-  assertEquals(lines.at(-2)?.text, "only the first 1000 lines are kept");
+  assertEquals(lines.at(-2)?.text, "after 1000 lines, only warnings and errors are kept");
   assertEquals([lines.at(-1)?.level, lines.at(-1)?.text.length], ["error", 2_001]);
   // Another process that continues the run continues the count.
   const other = new RunLog(store, key);
@@ -69,7 +69,7 @@ Deno.test("RunLog says that it is full also if the first line beyond its limit i
   log.add({ at: 9_001, level: "info", step: "one", text: "too late" });
   await log.flush();
   assertEquals((await logOf(store, key)).slice(MOST_LINES).map(({ text }) => text), [
-    "only the first 1000 lines are kept",
+    "after 1000 lines, only warnings and errors are kept",
     "refused",
   ]);
 });

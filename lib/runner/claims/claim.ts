@@ -93,7 +93,10 @@ interface LeaseKeeperOptions {
   stop?: AbortSignal;
 }
 
-/** Renews the lease of a run until {@linkcode LeaseKeeper.end} is called. */
+/**
+ * Renews the lease of a run until {@linkcode LeaseKeeper.end} is called. Halts the run if it is stopped or cancelled,
+ * exceeds its time limit, or loses its lease.
+ */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   readonly #controller = new AbortController();

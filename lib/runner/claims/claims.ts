@@ -218,8 +218,8 @@ async function startOverIfChanged(
 }
 
 /**
- * Returns whether a run must wait for another run of its recipe. Catch-up runs run one at a time, even with
- * `parallel`.
+ * Returns whether a run must wait for another run of its recipe. With `parallel`, a run of the kind `live` never waits,
+ * and other runs wait only for a catch-up or backfill run.
  */
 async function isOverlapped(
   store: Store,
@@ -331,8 +331,9 @@ export async function resolveOutcome(
 }
 
 /**
- * Ends the running plans of rebalancing whose runs have ended, and records why. Such a run may have ended without its
- * step, for example because its window closed before the next process could continue it. Call it within a transaction.
+ * Ends the running plans of rebalancing whose runs have ended, and records why. Such a run may have ended before its
+ * step could end the plan, for example because the window closed before another process continued the run. Call it
+ * within a transaction.
  */
 export async function endLeftPlans(store: Store, now: number): Promise<void> {
   for (const plan of await plansOfRuns(store)) {

@@ -26,8 +26,8 @@ interface PauseOptions {
 }
 
 /**
- * Pauses every schedule of a recipe, including the given ones and schedules that are added later. Skips due runs that
- * have not begun.
+ * Pauses every schedule of a recipe, including the given ones and schedules that are added later. Skips due runs of
+ * slots; manual and backfill runs stay due.
  *
  * @returns `false` if the recipe was paused before or has no schedule.
  */
@@ -52,8 +52,9 @@ export async function pauseRecipe(
 }
 
 /**
- * Resumes a recipe from now on. With `catchUp`, slots that were skipped during the pause become due again, as far as
- * the misfire policy allows. If the recipe reads data as of now, slots whose day is over stay skipped.
+ * Resumes a recipe from now on. With `catchUp`, the newest slots that were skipped during the pause become due again:
+ * as many as the misfire policy `all` allows, or one slot with any other policy. If the recipe reads data as of now,
+ * slots whose day is over stay skipped.
  *
  * @returns Keys of the runs that are due again.
  * @throws {TypeError} For `catchUp` of a recipe that writes.

@@ -116,7 +116,7 @@ interface Hold {
   noted: Noted | undefined;
 }
 
-/** Returns the block of an account, even if the block has expired; `undefined` if the last login worked. */
+/** Returns the block of an account, even if it has expired; `undefined` if there is none, or if it was ended. */
 async function holdOf(store: Store, account: string): Promise<Hold | undefined> {
   const row = await findHold(store, REFUSED + account);
   if (row === undefined) return undefined;

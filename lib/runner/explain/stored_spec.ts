@@ -24,7 +24,7 @@ const sessionTime = object({
   offsetMs: int().min(-MOST_OFFSET_MS).max(MOST_OFFSET_MS),
 });
 
-/** Returns whether a pattern with a time zone can be parsed. */
+/** Returns whether a pattern with a time zone can be parsed and has a next time. */
 function isCron({ cron, timezone }: { cron: string; timezone: string }): boolean {
   try {
     return readPattern(cron, timezone).nextRun(new Date(0)) !== null;

@@ -28,7 +28,7 @@ const skipReasons: Readonly<Record<string, string>> = {
   overlap: "the previous run was still running",
   holiday: "the exchange was closed",
   half_day: "it was a half-day",
-  calendar_unknown: "the calendar does not cover the day",
+  calendar_unknown: "the calendar does not cover the day, or only projects it",
   paused: "the recipe was paused",
   condition: "its conditions were not met",
   plan: "it was a plan, and sent nothing",

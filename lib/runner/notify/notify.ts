@@ -25,7 +25,7 @@ export interface Notice {
   dedupeKey: string;
   /** Name of the channel, such as `mail`. */
   channel: string;
-  /** Plain data without secrets. */
+  /** JSON without secrets. */
   body: string;
   /** The run that the notice reports. */
   runKey?: string;

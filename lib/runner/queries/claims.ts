@@ -38,7 +38,7 @@ export async function duePage(
   );
 }
 
-/** Returns whether a run is due now that a scheduler may begin, and when the next such run becomes due. */
+/** Returns whether any run that a scheduler may begin is due now, and when the next such run becomes due. */
 export async function nextDue(
   store: Store,
   now: number,

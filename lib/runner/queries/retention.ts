@@ -1,5 +1,6 @@
 /**
- * Removes old runs, logs, events, order intents and rebalancing plans from the store in small batches, so that the store does not grow forever.
+ * Removes old runs, logs, events, order intents and rebalancing plans from the store in small batches, so that the
+ * store does not grow forever.
  *
  * @module
  */

@@ -291,7 +291,7 @@ export async function convertDueRun(
 }
 
 /**
- * Makes a run due again that has ended or waits for approval. Without a fresh round, successful steps keep their outputs.
+ * Makes a run that has ended or waits for approval due now. Without a fresh round, successful steps keep their outputs.
  * Changes no run that writes. Returns whether it changed the run.
  */
 export async function reopenRun(
@@ -440,19 +440,19 @@ const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] sat
  * Returns whether another schedule of the recipe has a run for the same instant. Checks the store even if this recipe
  * has only one schedule, because another process may have loaded a version with other schedule ids.
  */
-export async function isNamedTwice(
+export async function isOccupiedByOther(
   store: Store,
   run: Pick<NewRun, "recipe" | "scheduleId" | "slotAt">,
 ): Promise<boolean> {
-  return (await namersOf(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
+  return (await occupyingSchedules(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
 }
 
 /** Returns whether a listed slot prevents other schedules of its recipe from running the same instant. */
-export const isNamed = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
+export const occupiesInstant = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
   !(state === "skipped" && leftOut.includes(reason ?? ""));
 
-/** Returns the schedules that have a run for the same recipe and instant as one of these slots. */
-export async function namersOf(
+/** Returns the schedules with a run that occupies the instant of one of these slots, for the same recipe. */
+export async function occupyingSchedules(
   store: Store,
   slots: readonly Pick<NewRun, "recipe" | "slotAt">[],
 ): Promise<Pick<NewRun, "recipe" | "slotAt" | "scheduleId">[]> {

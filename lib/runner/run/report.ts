@@ -263,7 +263,7 @@ export class RunLog {
     this.#count ??= await countLogLines(this.#store, this.#runKey);
     if (this.#count === MOST_LINES) {
       this.#count++;
-      const full = `only the first ${MOST_LINES} lines are kept`;
+      const full = `after ${MOST_LINES} lines, only warnings and errors are kept`;
       await insertLogLine(this.#store, this.#runKey, { at, level: "warn", step: null, text: full });
     }
     const most = level === "warn" || level === "error" ? MOST_SEVERE_LINES : MOST_LINES;

@@ -61,7 +61,8 @@ import { whyOutside } from "../schedule/plan_run.ts";
 const ASK_STORE_MS = 1_000;
 
 /**
- * A write was not sent, because its window has closed, writing is not safe, or the store could not record the write.
+ * A write was not sent, because its window is not open, live trading is off now, writing is not safe, or the store
+ * could not record the write.
  */
 class WriteWithheldError extends BrokerError {
   override readonly name: string = "WriteWithheldError";

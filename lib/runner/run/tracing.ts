@@ -56,7 +56,7 @@ export interface OpenSpan {
 
 /** Records runs and their steps as spans. */
 export interface RunTracer {
-  /** Runs the work of a run in a span; `first` becomes the parent of a later attempt. */
+  /** Runs the work of a run in a span. If given, `first`, the span of an earlier attempt, becomes the span's parent. */
   run<T>(about: RunAbout, first: SpanIds | undefined, work: (span: OpenSpan) => Promise<T>): Promise<T>;
   /** Runs one attempt at a step in a span, within the span of its run. */
   step<T>(about: StepAbout, work: (span: OpenSpan) => Promise<T>): Promise<T>;

@@ -24,11 +24,11 @@ import {
   expiredApprovals,
   findRun,
   insertRuns,
-  isNamed,
   keysTaken,
   makeCatchUps,
-  namersOf,
   type NewRun,
+  occupiesInstant,
+  occupyingSchedules,
   queueForApproval,
   runningRecipes,
   type SkipReason,
@@ -160,18 +160,21 @@ async function writeRuns(store: Store, runs: readonly NewRun[], now: number): Pr
 /** Marks a due slot as skipped if another schedule of its recipe has a run for the same instant. */
 async function skipDuplicates(store: Store, runs: readonly NewRun[]): Promise<void> {
   const instantOf = ({ recipe, slotAt }: Pick<NewRun, "recipe" | "slotAt">) => `${recipe}/${slotAt}`;
-  const namers = Map.groupBy(await namersOf(store, runs.filter(({ state }) => state === "due")), instantOf);
+  const withRun = Map.groupBy(
+    await occupyingSchedules(store, runs.filter(({ state }) => state === "due")),
+    instantOf,
+  );
   const groups = Map.groupBy(runs, instantOf);
   // If the store already has a row for a slot, use the state of that row instead of the state planned here.
   const shared = [...groups.values()].filter((group) => group.length > 1).flat();
   const taken = await keysTaken(store, shared.map(({ runKey }) => runKey));
   for (const [instant, group] of groups) {
-    const named = (namers.get(instant) ?? []).map(({ scheduleId }) => scheduleId);
+    const occupants = (withRun.get(instant) ?? []).map(({ scheduleId }) => scheduleId);
     for (const run of group) {
-      if (run.state === "due" && named.some((id) => id !== run.scheduleId)) {
+      if (run.state === "due" && occupants.some((id) => id !== run.scheduleId)) {
         Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
       }
-      if (!taken.has(run.runKey) && isNamed(run)) named.push(run.scheduleId);
+      if (!taken.has(run.runKey) && occupiesInstant(run)) occupants.push(run.scheduleId);
     }
   }
 }

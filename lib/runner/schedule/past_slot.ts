@@ -56,7 +56,7 @@ export interface LateReads {
   /** The first step that a late run would reject. */
   step: string;
   asOfNow: AsOfNow;
-  /** A slot whose run rejects the step even on time, because the next session has opened by then. */
+  /** A slot whose run rejects the step even on time, because present data no longer belongs to the slot by then. */
   never?: { slotAt: number; why: string };
 }
 

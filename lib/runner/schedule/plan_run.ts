@@ -28,7 +28,7 @@ interface PlanRunOptions {
 /**
  * Returns the row of a slot. With a window, the run is due at the earliest when the window opens, and the end of the
  * window is a deadline. If the calendar does not cover the day, or only projects it, a recipe that writes is skipped. A
- * recipe that only reads runs, and its row records that the day is assumed.
+ * recipe that only reads runs; its row records if the calendar does not cover the day.
  */
 export function planRun(
   calendars: Calendars,
@@ -66,7 +66,7 @@ export interface Bounds {
   skipped?: SkipReason;
 }
 
-/** Returns when the run of a slot may begin. Unlike the row of the slot, this does not depend on the size of the recipe. */
+/** Returns when the run of a slot may begin. Unlike {@linkcode planRun}, it takes no longer for a large recipe. */
 export function boundsOfSlot(
   calendars: Calendars,
   recipe: CompiledRecipe,
@@ -150,12 +150,17 @@ export function whyOutside(
   const window = windowOn(calendars, recipe, slotAt);
   if (window === undefined) return undefined;
   if (window === "closed") return `${recipe.window?.mic} has no session on the day`;
-  if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not cover the day`;
+  if (window === "unknown") {
+    return `the calendar of ${recipe.window?.mic} does not cover the day, or only projects it`;
+  }
   if (now < window.from) return `its window opens at ${showInstant(window.from)}`;
   return now > window.until ? `its window closed at ${showInstant(window.until)}` : undefined;
 }
 
-/** Returns the key of a slot's run: `eod/s1/2025-08-15`. An edit of the recipe does not change it, so no slot runs twice. */
+/**
+ * Returns the key of a slot's run: `eod/s1/2025-08-15`. Other edits than a new name of the recipe or a new id of the
+ * schedule do not change the key, so no slot runs twice.
+ */
 export function runKeyOf(recipe: string, schedule: CompiledSchedule, slot: Slot): string {
   return `${recipe}/${schedule.id}/${slot.key}`;
 }

@@ -354,7 +354,7 @@ const LISTED_MS = 10_000;
 
 /**
  * Returns the latest slot after `after`, up to and including `until`; `undefined` if there is none. Uses bisection
- * until the span is short, so that finding a slot every 100 ms takes no longer than finding one slot a day.
+ * until the span is short, so that the search is fast even if the schedule has a slot every 100 ms.
  */
 export function latestSlot(
   calendars: Calendars,

@@ -16,10 +16,10 @@ import { manualRunKey, planRun, whyOutside, windowOn } from "./plan_run.ts";
 import {
   findRun,
   insertRun,
-  isNamed,
-  isNamedTwice,
+  isOccupiedByOther,
   liftDeadline,
   makeCatchUps,
+  occupiesInstant,
   queueForApproval,
   type RunRow,
   skipRun,
@@ -35,7 +35,8 @@ export interface StartOptions {
 }
 
 /**
- * Writes the row of a run without a slot, and returns its key. A run that writes must be within its window.
+ * Writes the row of a manual run, a dry run or a nested run, and returns its key. A manual run that writes must be
+ * within its window.
  *
  * @throws {TypeError} When the recipe writes and its window is not open or not known.
  */
@@ -53,7 +54,7 @@ export async function addManualRun(
       deadlineAt?: number;
       /** The instant that the run is for, epoch milliseconds. @default now */
       slotAt?: number;
-      /** Date of the session that the run is for. @default the session of `slotAt` */
+      /** Date of the session that the run is for. @default the date of `slotAt` at the recipe's exchange */
       businessDay?: string;
     },
 ): Promise<string> {
@@ -120,14 +121,15 @@ export async function addLatestSlot(
   return await store.transaction(async () => {
     const rows = await Array.fromAsync(latest, async ({ schedule, slot }) => {
       const run = planRun(calendars, recipe, schedule, slot, { kind: "live", traceId: drawTraceId() });
-      if (run.state === "due" && await isNamedTwice(store, run)) {
+      if (run.state === "due" && await isOccupiedByOther(store, run)) {
         Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
       }
       if (!await insertRun(store, run, now)) await recordKeyCollision(store, run, now);
       return { run, row: (await findRun(store, run.runKey))! }; // written above, or there before
     });
-    // If several schedules name the instant and one of them skips it, the run of another schedule counts.
-    const { run, row } = rows.find(({ row }) => isNamed(row)) ?? rows[0]!; // at least one schedule names the instant
+    // If several schedules name the instant and one of them skips it, the run of another schedule counts. At least one
+    // schedule names the instant.
+    const { run, row } = rows.find(({ row }) => occupiesInstant(row)) ?? rows[0]!;
     if (forceDeadline) await forceRow(store, recipe, row, { calendars, now });
     const { state, deadline_at } = (await findRun(store, run.runKey))!; // the same transaction has found this row above
     if (state !== "due") return await findRun(store, run.runKey);

@@ -49,7 +49,7 @@ export interface Judgement {
   standing: Standing;
   /** Powers of the recipe that need trust; empty for a recipe that may run. */
   wanted: readonly Power[];
-  /** Which file cannot be trusted because other users could write to it, why, and what to do. */
+  /** Which file cannot be trusted, why, and what to do. For example, other users could write to the file. */
   exposed?: string;
   /**
    * For messages: the recipe that this recipe runs, or the file that it names, whose current version is not the trusted

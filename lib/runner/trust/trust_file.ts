@@ -20,8 +20,9 @@ export interface TrustRecord {
   /** SHA-256 of the recipe's text, in hex. */
   sha256: string;
   /**
-   * Groups of code files, each with a SHA-256 over names and contents, in hex. The copies let a scheduler keep running
-   * this version. Includes the code of the recipes that it runs. Records of older programs have no copies, so their trust ends with the next check.
+   * Groups of code files, each with a SHA-256 over names and contents, in hex. Includes the code of the recipes that
+   * this recipe runs. The copies let a scheduler keep running this version. Records of older programs have no copies,
+   * so their trust ends with the next check.
    */
   code: readonly { sha256: string; copies?: KeptCode }[];
   /**
@@ -176,8 +177,8 @@ export class TrustFile {
       throw new TrustError(
         `Cannot keep what is trusted in "${path}": it would be larger than ${
           MOST_BYTES / 1024 / 1024
-        } MiB; remove ` +
-          'recipes that are not used with "hsgate trust RECIPE --remove"',
+        } MiB; for ` +
+          'each recipe that you no longer use, run "hsgate trust RECIPE --remove"',
         { code: "trust" },
       );
     }
@@ -185,7 +186,7 @@ export class TrustFile {
   }
 }
 
-/** Returns a function that returns whether a value is an object with these texts. */
+/** Returns a function that checks whether a value is an object whose members with these names are texts. */
 const hasTexts = (...names: readonly string[]) => (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null &&
   names.every((name) => typeof Reflect.get(value, name) === "string");
