@@ -18,7 +18,7 @@ import { checkSchema, type Found } from "../recipes/schema/schema_issues.ts";
 export const outageKinds = {
   "scheduler-down": "the scheduler stops gracefully, and starts again after `for`",
   "kill":
-    "the scheduler's process dies during the next run, at a call or at the end of a step, and starts again after `for`",
+    "the scheduler's process dies during the current or the next run; another process starts after `for` (default 1m)",
   "machine-asleep":
     "the machine sleeps for the time `for`: the wall clock advances, the process does not run",
   "gateway-down": "the gateway does not run for the time `for`; after that the login has expired",

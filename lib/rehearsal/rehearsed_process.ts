@@ -45,7 +45,8 @@ interface ProcessOptions {
 }
 
 /**
- * Longest wait until push streams notice that the gateway went on or off. Streams reconnect after one or two seconds.
+ * Longest wait until push streams notice that the gateway was started or stopped. Streams reconnect after one or two
+ * seconds.
  */
 const NOTICE_MS = 15_000;
 const LOOK_MS = 5;

@@ -22,13 +22,13 @@ export interface RecipeTally {
   slots: number;
   /** Slots whose run succeeded, late or not. */
   ok: number;
-  /** Slots whose run did not succeed. */
+  /** Slots whose run failed, was cancelled, waits for a person, or has an unknown write. */
   failed: number;
   /** Slots that were skipped. */
   skipped: number;
   /** Skipped slots by reason. */
   reasons: Record<string, number>;
-  /** Slots that were neither finished nor skipped when the rehearsal ended. */
+  /** Slots whose run was due or running when the rehearsal ended. */
   open: number;
 }
 
