@@ -231,7 +231,7 @@ class Rehearsal implements AsyncDisposable {
       const process = this.#process;
       if (process === undefined) break;
       if (!process.isIdle) await process.idle();
-      else if (process.isAlive && !process.hasTakenPushes) await process.takePushes();
+      else if (process.isAlive && !process.hasHandledPushes) await process.awaitPushes();
       else break;
     }
     if (this.#process !== undefined && !this.#process.isAlive) this.#scheduleRestart();
@@ -338,10 +338,10 @@ class Rehearsal implements AsyncDisposable {
         return () => void (this.#isAsleep = false);
       case "gateway-down":
         await this.#broker.off();
-        await this.#process?.noticed(false);
+        await this.#process?.awaitNotice(false);
         return async () => {
           await this.#broker.on();
-          await this.#process?.noticed(true);
+          await this.#process?.awaitNotice(true);
         };
       case "gateway-slow":
         this.#slowMs = byMs;

@@ -158,7 +158,7 @@ export class RehearsedProcess implements StepRunner {
   }
 
   /** Whether every push that the gateway sent has arrived and was handled. */
-  get hasTakenPushes(): boolean {
+  get hasHandledPushes(): boolean {
     return this.#streams.length === 0 || (this.#havePushesArrived && !this.#isHandlingPushes);
   }
 
@@ -175,11 +175,11 @@ export class RehearsedProcess implements StepRunner {
   }
 
   /**
-   * Waits until every push that the gateway sent has arrived. Does not wait for a step that itself waits for virtual
-   * time. This takes real time.
+   * Waits until every push that the gateway sent has arrived and was handled. Does not wait for a step that itself waits
+   * for virtual time. This takes real time.
    */
-  async takePushes(): Promise<void> {
-    for (let left = ARRIVAL_MS; left > 0 && !this.hasTakenPushes; left -= ARRIVAL_LOOK_MS) {
+  async awaitPushes(): Promise<void> {
+    for (let left = ARRIVAL_MS; left > 0 && !this.hasHandledPushes; left -= ARRIVAL_LOOK_MS) {
       await wait(systemMachine, ARRIVAL_LOOK_MS);
       this.#streams = this.#streams.filter(({ state }) => state !== "closed");
     }
@@ -191,7 +191,7 @@ export class RehearsedProcess implements StepRunner {
   }
 
   /** Resolves when all push streams have noticed that the gateway is on or off. This takes real time. */
-  async noticed(isOn: boolean): Promise<void> {
+  async awaitNotice(isOn: boolean): Promise<void> {
     this.#streams = this.#streams.filter(({ state }) => state !== "closed");
     const isAware = ({ state }: CountedStream) => state === "closed" || (state === "connected") === isOn;
     for (let left = NOTICE_MS; left > 0 && !this.#streams.every(isAware); left -= LOOK_MS) {

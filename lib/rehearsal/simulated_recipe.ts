@@ -27,7 +27,7 @@ export interface StepRunner {
   recordMessage(message: Omit<UnsentMessage, "at">): void;
 }
 
-/** Returns a recipe whose steps are run by the rehearsal. */
+/** Returns a recipe whose steps the rehearsal runs. */
 export function simulatedRecipe(recipe: CompiledRecipe, runner: StepRunner): CompiledRecipe {
   const simulated = (step: CompiledStep, isNotice: boolean): CompiledStep => {
     const inner = sends(step, isNotice) ? recorded(step, runner) : step;
