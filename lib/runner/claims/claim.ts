@@ -130,7 +130,7 @@ export class LeaseKeeper {
   }
 
   /**
-   * Renews the lease now, before a write goes out. A process that was suspended may have lost its lease before its
+   * Renews the lease now, before a write is sent. A process that was suspended may have lost its lease before its
    * timers noticed.
    *
    * @throws {LeaseLostError} When this process has lost the lease.

@@ -141,7 +141,7 @@ export class RunReport {
     onEvent?.(event);
   }
 
-  /** Stores the trace id of the first traced attempt with the run. */
+  /** Stores the trace id and the span id of an attempt with the run, unless the run already has this trace. */
   async #adopt({ ids }: OpenSpan): Promise<void> {
     if (ids === undefined) return;
     const { run_key: runKey, span_id: known } = this.#row;

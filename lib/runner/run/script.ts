@@ -34,7 +34,7 @@ export interface ScriptResult {
   runKey: string;
   /** Whether this call has run it. */
   ran: boolean;
-  /** Whether another process ran it while this call waited. */
+  /** Whether it ended while this call waited, usually because another process ran it. */
   meanwhile?: boolean;
   outcome: RunOutcome | { state: "refused"; reason: Refusal };
 }

@@ -136,13 +136,13 @@ export class Pinger {
     if (line.waiting >= MOST_WAITING) return;
     line.waiting++;
     const work = line.last.then(async () => {
-      const { taken, why } = await this.#try(urlOf, kind, runKey);
+      const { isDelivered, why } = await this.#try(urlOf, kind, runKey);
       line.waiting--;
-      if (this.#stop.signal.aborted || taken !== line.isDown) return;
-      line.isDown = !taken;
+      if (this.#stop.signal.aborted || isDelivered !== line.isDown) return;
+      line.isDown = !isDelivered;
       const whose = check === "" ? "the scheduler" : `"${check}"`;
       this.#reportTrouble(
-        taken ? `pings for ${whose} are delivered again` : `cannot deliver pings for ${whose}: ${why}`,
+        isDelivered ? `pings for ${whose} are delivered again` : `cannot deliver pings for ${whose}: ${why}`,
       );
     }).finally(() => this.#open.delete(work));
     line.last = work;
@@ -153,15 +153,15 @@ export class Pinger {
     urlOf: Ping["urlOf"],
     kind: PingKind,
     runKey: string | undefined,
-  ): Promise<{ taken: boolean; why?: string }> {
+  ): Promise<{ isDelivered: boolean; why?: string }> {
     try {
       const url = await urlOf();
-      if (url === undefined) return { taken: true };
+      if (url === undefined) return { isDelivered: true };
       addAddress(this.#options.redactor, url);
       const why = await this.#send(await pingUrl(url, kind, runKey));
-      return { taken: why === undefined, why: `${new URL(url).host}: ${why}` };
+      return { isDelivered: why === undefined, why: `${new URL(url).host}: ${why}` };
     } catch (error) {
-      return { taken: false, why: messageOf(error) };
+      return { isDelivered: false, why: messageOf(error) };
     }
   }
 

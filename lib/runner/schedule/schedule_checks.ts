@@ -201,7 +201,7 @@ function canRun(...of: Parameters<typeof boundsOfSlot>): boolean {
 
 /**
  * Returns whether a later slot of the day can run. A slot that is due before the window opens begins at the opening,
- * so only slots whose deadline is not over by then are searched.
+ * so this searches only slots whose deadline has not passed by then.
  */
 function canRunLater(
   calendars: Calendars,

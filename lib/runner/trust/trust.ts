@@ -92,7 +92,10 @@ export class Trust {
     return record !== undefined && await changeSince(record, file) === undefined;
   }
 
-  /** Returns what has changed since a recipe was trusted, in words for a message. Runs no code. */
+  /**
+   * Returns what has changed since a recipe was trusted, in words for a message; `undefined` if nothing has changed, or
+   * if the recipe was never trusted. Runs no code.
+   */
   async changeOf(file: string): Promise<string | undefined> {
     const record = await this.recordOf(file);
     return record === undefined ? undefined : await changeSince(record, file);
