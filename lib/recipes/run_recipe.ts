@@ -254,7 +254,8 @@ interface DryContext {
 
 /**
  * Plans a recipe without writing. It runs nothing of a recipe that only reads. For a recipe that writes, it runs the
- * reading steps before the last write, because each could prevent that write.
+ * reading steps before the last write, because each could prevent that write. A reading step that has a plan, such as
+ * `wait-for`, is only planned.
  *
  * The client of `context` should also reject writes; in any case no step that writes runs.
  */

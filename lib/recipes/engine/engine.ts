@@ -50,7 +50,7 @@ export const modes = {
   once: { isDry: false, endsAtError: true, retries: false },
   /** Plans a run under a store, like a dry run. */
   plan: { isDry: true, endsAtError: false, retries: true },
-  /** Runs the steps that read before the last write, and plans or lists the others. */
+  /** Runs the steps that read before the last write and have no plan, and plans or lists the others. */
   dry: { isDry: true, endsAtError: false, retries: false },
 } as const satisfies Record<string, RunMode>;
 
@@ -175,7 +175,7 @@ interface EngineOptions {
   lost?: AbortSignal;
   /** Returns whether an error means that another process has the run. The run then ends immediately. @default never */
   isLost?(error: unknown): boolean;
-  /** Called with each error of a call, even if the step catches it. */
+  /** Called with each error of a call, even if the step catches it, and with the error of each failed attempt. */
   onError?(error: unknown): void;
   onEvent?(event: StepEvent): void;
   /** For a nested run: the work that the expressions of the outer run may still do. @default the work of a new run */
@@ -291,7 +291,10 @@ export class StepEngine {
     return reason === undefined ? { run: true } : { skip: reason };
   }
 
-  /** Plans a step in a dry run. Only steps that read before the last write run, because each could prevent that write. */
+  /**
+   * Plans a step in a dry run. A step without a plan runs only if it reads before the last write, because it could
+   * prevent that write.
+   */
   async #plan(step: CompiledStep, index: number): Promise<Turn> {
     const { plan } = step;
     if (plan !== undefined) {

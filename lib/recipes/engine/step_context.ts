@@ -126,7 +126,7 @@ export interface RunSlot {
   scheduleId: string;
   /** Epoch milliseconds. */
   slotAt: number;
-  /** Date of the slot's session; absent for a recipe without a calendar. */
+  /** Date of the slot's session; for a manual run, its date at the recipe's exchange. Absent without an exchange. */
   businessDay?: string;
 }
 

@@ -349,8 +349,8 @@ function explain(message: string): string {
 const tooManySigns = `there are more than ${MOST_LEVELS} "!" or "-" before a value`;
 
 /**
- * Collects the outputs and parameters that are used. Returns a problem if a name is only known during the run, if a
- * name with a hyphen is not in quotes, or if there are too many signs before a value.
+ * Collects the outputs and parameters that are used. Returns a problem if a name is only known during the run, or if a
+ * name with a hyphen is not in quotes. Also returns a problem if there are too many signs before a value.
  *
  * @param signsBefore Number of signs directly before this node.
  */

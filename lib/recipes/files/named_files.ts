@@ -129,8 +129,9 @@ const KNOWN = new RegExp(
 const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/home/linuxbrew"];
 
 /**
- * Returns whether trust of a command's named files is enough for its program: the program reads a file of these folders
- * only if an argument names the file, is itself a file of these folders, or belongs to the user.
+ * Returns whether trust of a command's named files is enough for its program. It is enough if the program reads a file
+ * of these folders only when an argument names the file. It is also enough if the program is a file of these folders,
+ * or belongs to the user.
  */
 function isKnown(program: string, { from, folders }: Place): boolean {
   if (KNOWN.test(program.replace(/^.*\//, ""))) return true;
