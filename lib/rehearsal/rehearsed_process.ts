@@ -175,8 +175,8 @@ export class RehearsedProcess implements StepRunner {
   }
 
   /**
-   * Waits until every push that the gateway sent has arrived and was handled. Does not wait for a step that itself waits
-   * for virtual time. This takes real time.
+   * Waits until every push that the gateway sent has arrived and was handled. Does not wait for a step that itself
+   * waits for virtual time. This takes real time.
    */
   async awaitPushes(): Promise<void> {
     for (let left = ARRIVAL_MS; left > 0 && !this.hasHandledPushes; left -= ARRIVAL_LOOK_MS) {
