@@ -17,7 +17,7 @@ export class RecipeError extends BrokerError {
   /** All mistakes, with their places. */
   readonly issues: readonly RecipeIssue[];
 
-  /** Creates the error; its text lists the mistakes, and after {@linkcode MOST_ISSUES} of them only their number. */
+  /** Creates the error. Its text lists up to {@linkcode MOST_ISSUES} mistakes, and says how many more there are. */
   constructor(fileName: string, issues: readonly RecipeIssue[]) {
     // If only one mistake is over the limit, show it: a line "and 1 more" would be just as long.
     const most = issues.length === MOST_ISSUES + 1 ? issues.length : MOST_ISSUES;

@@ -26,8 +26,8 @@ interface PauseOptions {
 }
 
 /**
- * Pauses every schedule of a recipe, including the given ones and schedules that are added later. Skips due runs of
- * slots; manual and backfill runs stay due.
+ * Pauses every schedule of a recipe, including the given ones and schedules that are added later. Skips due runs
+ * that a scheduler listed; manual and backfill runs stay due.
  *
  * @returns `false` if the recipe was paused before or has no schedule.
  */
