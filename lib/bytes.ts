@@ -1,4 +1,4 @@
-/** Joins byte arrays. Returns a single part itself, without a copy. */
+/** Joins byte arrays. If at most one of them has bytes, returns it without a copy. */
 export function joinBytes<Part extends Uint8Array>(parts: readonly Part[]): Part | Uint8Array<ArrayBuffer> {
   const [first = new Uint8Array(0), ...others] = parts.filter(({ length }) => length > 0);
   if (others.length === 0) return first;

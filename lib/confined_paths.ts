@@ -21,8 +21,8 @@ export function isInside(folder: string, path: string): boolean {
  * working folder, the limit is the folder that contains the path. A folder from somebody else may contain such a
  * link.
  *
- * @returns `undefined` if no link leads out, or if a link is broken. A path with a broken link cannot be opened
- * anyway.
+ * @returns `undefined` if no link leads out, or if a link is broken: a path with a broken link cannot be opened
+ * anyway. The path itself if this program has no permission to read the target.
  */
 export function linkedOutside(path: string): string | undefined {
   const at = resolved(path);
@@ -32,7 +32,7 @@ export function linkedOutside(path: string): string | undefined {
     const [top, real] = [realPlace(base), realPlace(at)];
     return top === undefined || real === undefined || isInside(top, real) ? undefined : real;
   } catch (error) {
-    if (error instanceof Deno.errors.NotCapable) return path; // this program has no permission to read the target
+    if (error instanceof Deno.errors.NotCapable) return path;
     throw error;
   }
 }
@@ -41,9 +41,11 @@ export function linkedOutside(path: string): string | undefined {
  * Returns the path of a file below a folder. The path comes from a recipe or from the broker. The file must be inside
  * the folder: `..`, absolute paths and existing links that lead out, or to a reserved file, are errors.
  *
- * @returns The folder as given, followed by the rest of the path without `.` and `..`.
- * @throws {TypeError} When the path leaves the folder, contains control characters, or names a file that belongs to
- * hsgate, or that programs load as configuration.
+ * @param folder The folder; an empty text means the working folder.
+ * @returns The folder as given, followed by the rest of the path without `.` and `..`. In the working folder, only the
+ * rest; an absolute path stays absolute.
+ * @throws {TypeError} When the path leaves the folder, or contains control characters or a broken link. Also when it
+ * names a file that belongs to hsgate, or that programs load as configuration.
  */
 export function confined(folder: string, path: string): string {
   const root = folder === "" ? "." : folder;
@@ -80,7 +82,8 @@ export function confined(folder: string, path: string): string {
 
 /**
  * Returns a file or folder name for a text from the broker, such as a symbol. Different texts get different names, even
- * on file systems that ignore case. Capital letters, digits, `.`, `_` and `-` stay as they are.
+ * on file systems that ignore case. Capital letters, digits, `.`, `_` and `-` stay as they are, except where the name
+ * would mean something to the operating system.
  */
 export async function safeName(text: string): Promise<string> {
   const encode = (part: string) =>

@@ -63,7 +63,8 @@ function addressPassword(word: string): Span | undefined {
 }
 
 /**
- * Returns the text of an error or a note without the passwords of addresses: `postgres://user:[secret]@host`.
+ * Returns the text of an error or a note without the passwords in addresses and connection strings and without the
+ * secrets in queries: `postgres://user:[secret]@host`.
  *
  * Do not use it for JSON or data: a text of the broker can look like the beginning of a password, and the text after
  * it would be lost.
@@ -101,7 +102,7 @@ export function credentialsIn(given: string): string[] {
   return [...new Set(found)];
 }
 
-/** Returns the message of an error without secrets and without passwords of addresses. */
+/** Returns the message of an error without the redactor's secrets and without the passwords in addresses. */
 export function reasonOf(error: unknown, redactor: Redactor): string {
   return redactor.text(withoutCredentials(messageOf(error)));
 }

@@ -17,7 +17,7 @@ export interface ErrorContext {
   cause?: unknown;
 }
 
-/** Marks a class of errors whose messages list mistakes on lines of their own. */
+/** Marks a class of errors whose messages list mistakes, each on its own line. */
 export const listsMistakes: unique symbol = Symbol("listsMistakes");
 
 /** Base of every error that a call can throw. Never contains a password, token, key or phone number. */
@@ -62,7 +62,10 @@ export function showValue(value: unknown): string {
 
 const MOST_SHOWN = 80;
 
-/** Returns the JSON of a value, or more than `most` characters of it. A wrong answer may be large and deep. */
+/**
+ * Returns the JSON of a value. Stops early after more than `most` characters, because an invalid answer of the broker
+ * may be large and deeply nested.
+ */
 function startOfJson(value: unknown, most: number): string {
   if (typeof value === "bigint") return `${value}`;
   // Each character of a text has one or more characters in JSON, so this start of the text is long enough.
@@ -92,7 +95,8 @@ const [MOST_ISSUES, MOST_ISSUE] = [200, 1_000];
 /** Returns issues as text, one per line, for messages and for the terminal. */
 export function showIssues(issues: readonly Issue[]): string {
   const lines = issues.slice(0, MOST_ISSUES).map(({ path, value, expected }) => {
-    // Both may repeat a text of the broker or a name of a stranger's file, which must not begin a line or fill the screen.
+    // The path and the expectation may contain a text of the broker, or a name from somebody else's file. Such a text
+    // must not begin a line or fill the screen.
     const what = shownLine(`${path.length === 0 ? "the parameters" : path.join(".")}: expected ${expected}`);
     return `${what.length > MOST_ISSUE ? `${what.slice(0, MOST_ISSUE)}…` : what}, got ${showValue(value)}`;
   });
@@ -225,7 +229,7 @@ export class OutcomeUnknownError extends BrokerError {
   }
 }
 
-/** The answer is invalid: its header, signature, encryption, JSON or shape is wrong, or the end of a list is missing. */
+/** An answer is invalid: its header, signature, encryption, JSON or shape is wrong, or the end of a list is missing. */
 export class ProtocolError extends BrokerError {
   /** Name of the class. */
   override readonly name: string = "ProtocolError";
@@ -237,7 +241,7 @@ export class UnmappedError extends BrokerError {
   override readonly name: string = "UnmappedError";
 }
 
-/** Returns the text of something thrown, which need not be an error; of an error without a text, its name. */
+/** Returns the message of a thrown value, which may be no error. For an error without a message, returns its name. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return thrown.message === "" ? thrown.name : thrown.message;

@@ -1,6 +1,6 @@
 /**
- * Checks values that somebody else may have written: their kinds, and how many there are, before anything reads them
- * recursively.
+ * Checks values that somebody else may have written: their types, and how many they contain. Other code can then read
+ * them recursively without a risk.
  *
  * @module
  */
@@ -9,13 +9,13 @@
 export interface NestingLimits {
   /** Maximum number of lists and maps inside each other. */
   levels: number;
-  /** Number of values at which counting ends. @default {Infinity} */
+  /** Counting stops above this number of values. @default {Infinity} */
   values?: number;
 }
 
 /**
- * Returns the number of values; the values of a YAML alias count again at each use. If there are more than `values`,
- * returns any number above it.
+ * Returns how many values a value contains, itself included. The values of a YAML alias count again at each use. If
+ * there are more than `values`, stops early and returns some number above `values`.
  *
  * @throws {RangeError} If values are nested deeper than allowed, or a list or map contains itself.
  */
@@ -31,8 +31,8 @@ export function countValues(value: unknown, { levels, values = Infinity }: Nesti
 }
 
 /**
- * Returns whether lists and maps are nested deeper than a number of levels. Not recursive, so no value is nested too
- * deeply for it.
+ * Returns whether a value contains something below this number of nested lists and maps. Not recursive, so a deeply
+ * nested value cannot overflow the stack.
  */
 export function isDeeper(value: unknown, levels: number): boolean {
   let inner: unknown[] = [value];
@@ -43,7 +43,7 @@ export function isDeeper(value: unknown, levels: number): boolean {
   return false;
 }
 
-/** Returns whether a value is a map. */
+/** Returns whether a value is a map: an object that is not a list. */
 export const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 /** Returns whether a value is text. */

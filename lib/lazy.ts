@@ -1,9 +1,10 @@
 /**
  * Loads modules only when they are needed, so that programs start quickly.
  *
- * Every dynamic import of `lib` goes through {@linkcode lazily}; `tasks/imports.ts` checks that. A plain `import()` takes
- * real time even if the module is loaded. The virtual clock does not wait for it, so the same seed of
- * `hsgate swarm` would give other events on a busy machine. {@linkcode loadAll} therefore loads every module before a simulation starts.
+ * Almost every dynamic import of `lib` uses {@linkcode lazily}; `tasks/imports.ts` checks that and lists the
+ * exceptions. A plain `import()` takes real time even if the module is loaded. The virtual clock does not wait for it,
+ * so the same seed of `hsgate swarm` would give other events on a busy machine. Therefore {@linkcode loadAll} loads
+ * every module before a simulation starts.
  *
  * @module
  */
@@ -11,7 +12,10 @@
 /** Functions that load the modules that only some programs need. */
 const loaders = new Set<() => Promise<unknown>>();
 
-/** Returns a function that loads a module at its first call. Later calls take no time; after a failure, the next call tries again. */
+/**
+ * Returns a function that loads a module at its first call. Later calls take no time. After a failure, the next call
+ * tries again.
+ */
 export function lazily<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   const loader = () =>

@@ -10,7 +10,7 @@ export function isLoopback(hostname: string): boolean {
   return bare === "localhost" || bare === "::1" || /^127(\.\d{1,3}){3}$/.test(bare);
 }
 
-/** Explains the risk of plain HTTP to another machine, and how a person allows it. */
+/** Explains the risk of plain HTTP to another machine, and how a person can allow it. */
 export const PLAIN_HTTP_HINT =
   "anyone on the network path can read and change it; use an address of this machine (127.0.0.1, a tunnel), or allow " +
   "it with plainHttp: allow, HSGATE_PLAIN_HTTP=allow or --plain-http";
@@ -23,8 +23,8 @@ export function isOpenToOthers(url: URL): boolean {
 /**
  * Returns whether the host of a URL means this machine, so that requests to it must never use a proxy. Includes
  * addresses that {@linkcode isLoopback} excludes: `localhost.` and names below it, which a name server may resolve to
- * another machine; `0.0.0.0` and `::`, which also mean all addresses; and IPv4 addresses written as IPv6. It does not
- * know this machine's own name and its addresses in a network.
+ * another machine; `0.0.0.0` and `::`, which also mean all addresses; and IPv4 addresses written as IPv6. Does not
+ * recognize this machine's own name or its addresses in a network.
  */
 export function isWithoutProxy(hostname: string): boolean {
   const bare = hostname.replace(/\.$/, "").toLowerCase();

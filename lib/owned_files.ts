@@ -19,13 +19,13 @@ interface OwnedText {
 /** Owner, group and mode of a file or folder. */
 type Facts = Pick<Deno.FileInfo, "uid" | "gid" | "mode">;
 
-/** Settings, keys and secrets are far smaller. */
+/** Default limit for the size of a file. Settings, keys and secrets are far smaller. */
 const MOST_BYTES = 1024 * 1024;
 const OTHERS_WRITE = 0o002;
 const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const ROOT = 0;
-/** As many links as Linux follows. */
+/** Maximum number of links that Linux follows in one path. */
 const MOST_LINKS = 40;
 
 /**
@@ -81,7 +81,7 @@ async function openIfThere(path: string): Promise<Deno.FsFile | undefined> {
 /**
  * Returns the text of a trusted file.
  *
- * @throws {TypeError} When other users could have written the file. The message gives its mode or owner, and what to do.
+ * @throws {TypeError} When other users could have written the file. The message contains the reason and what to do.
  */
 export function trustedText(
   path: string,
@@ -128,10 +128,10 @@ export async function distrustOfChecked(path: string): Promise<string | undefine
 }
 
 /**
- * Returns why others could replace a file or folder that does not exist yet, and what to do; `undefined` if they could
- * not, or if it exists.
+ * Returns why others could create or replace a file or folder that does not exist yet, and what to do.
  *
  * @param path Absolute, with its links resolved.
+ * @returns `undefined` if they could not, or if the path exists.
  */
 export async function distrustAround(path: string): Promise<string | undefined> {
   if (Deno.build.os === "windows" || await statOf(path) !== undefined) return undefined;
@@ -181,8 +181,9 @@ async function statOf(path: string): Promise<Deno.FileInfo | undefined> {
 }
 
 /**
- * Checks the folders of a path, of every link in it, and of the target, and all folders above those. A user who may
- * replace a link decides which file the path leads to.
+ * Returns why a folder on the way to a file cannot be trusted, and what to do. Checks the folders of the path, of every
+ * link in it, and of the target, and all folders above those: a user who may replace a link decides which file the path
+ * leads to.
  */
 async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;
@@ -220,20 +221,27 @@ async function linksOn(path: string): Promise<string[]> {
       continue;
     }
     links.push(next);
-    if (links.length > MOST_LINKS) break; // a circle: no file has this name
+    if (links.length > MOST_LINKS) break; // probably a circle; the system does not open such a path
     names.unshift(...target.split("/"));
     if (target.startsWith("/")) at = "";
   }
   return links;
 }
 
-async function distrustAbove(folder: string, isShut = false): Promise<string | undefined> {
+/**
+ * Returns why a folder or one above it cannot be trusted, and what to do. Only the first folder must belong to this
+ * user or to root.
+ *
+ * @param isForDatabase Whether the first folder contains a database, so that nobody else may add files to it.
+ */
+async function distrustAbove(folder: string, isForDatabase = false): Promise<string | undefined> {
   const uid = ownUid();
   for (let at = folder, isFirst = true;; isFirst = false) {
     const facts = await Deno.stat(at).catch(() => undefined);
-    const why = facts === undefined
-      ? undefined
-      : distrustOfFolder(at, facts, { uid: isFirst ? uid : undefined, isShut: isFirst && isShut });
+    const why = facts === undefined ? undefined : distrustOfFolder(at, facts, {
+      uid: isFirst ? uid : undefined,
+      isForDatabase: isFirst && isForDatabase,
+    });
     if (why !== undefined) return why;
     const above = at.replace(/\/[^/]*$/, "") || "/";
     if (above === at) return undefined;
@@ -244,7 +252,7 @@ async function distrustAbove(folder: string, isShut = false): Promise<string | u
 function distrustOfFolder(
   path: string,
   facts: Facts,
-  { uid, isShut }: { uid: number | undefined; isShut: boolean },
+  { uid, isForDatabase }: { uid: number | undefined; isForDatabase: boolean },
 ): string | undefined {
   const { mode, gid } = facts;
   if (mode === null) return undefined;
@@ -255,10 +263,10 @@ function distrustOfFolder(
   }
   // In a sticky folder, such as /tmp, only a file's owner can remove the file. Many systems create a group for each
   // user, so assume that a group with the number of the folder's owner contains only that user.
-  const isPrivateGroup = gid === facts.uid || isShut && gid === uid;
+  const isPrivateGroup = gid === facts.uid || isForDatabase && gid === uid;
   const others = mode & (OTHERS_WRITE | (isPrivateGroup ? 0 : GROUP_WRITES));
-  if (others === 0 || (mode & STICKY) !== 0 && !isShut) return undefined;
-  if (isShut) {
+  if (others === 0 || (mode & STICKY) !== 0 && !isForDatabase) return undefined;
+  if (isForDatabase) {
     return `others may add files beside it: they may write to the folder "${path}" (mode ${
       shown(mode)
     }); move the ` +

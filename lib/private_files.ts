@@ -81,7 +81,7 @@ function needLockFile(path: string, { isFile, isSymlink }: Deno.FileInfo): void 
 
 /**
  * Replaces or creates a file durably: after a crash, either the old file or the new one is complete. If the path is a
- * link, replaces the link and leaves its target unchanged. After an error the old file is unchanged.
+ * link, replaces the link and leaves its target unchanged. If the new file cannot be written, the old file stays.
  */
 export function replaceFile(path: string, content: string | Uint8Array): void {
   const unfinished = `${path}.part`;
@@ -105,13 +105,13 @@ const PAGE_START = "<!doctype html>";
  * Replaces or creates a page, as {@linkcode replaceFile} does. Rejects other files, so that a mistyped path does not
  * destroy the source of the page, a store or a device.
  *
- * @throws {TypeError} When something else than a page or a link is at the path.
+ * @throws {TypeError} When the path exists and is not a page, an empty file or a link.
  */
 export function replacePage(path: string, page: string): void {
   const info = infoOf(path);
   const isOther = info !== undefined && !info.isSymlink && (!info.isFile || !startsWith(path, PAGE_START));
   if (isOther) {
-    throw new TypeError(`Cannot write the page "${path}": what is there is not a page; name another file`);
+    throw new TypeError(`Cannot write the page "${path}": it exists and is not a page; name another file`);
   }
   replaceFile(path, page);
 }

@@ -1,10 +1,10 @@
 /**
  * Removes secrets by value from everything that is stored or shown, wherever the secret came from.
  *
- * A secret is removed as plain text, as URLs, forms, headers, JSON and HTML encode it, in Base64 and in hex, also if
- * escapes contain escapes or the secret contains invisible characters. A value of fewer
- * than four characters, or of fewer than six digits, is not removed: that would also remove markets and years. A secret
- * of digits is removed only where it is a whole number, because six digits can also be part of an order id.
+ * A secret is removed as plain text, as URLs, forms, headers, JSON and HTML encode it, in Base64 and in hex. It is also
+ * removed if escapes contain escapes, or if invisible characters interrupt it. By default, a value of fewer than four
+ * characters, or of fewer than six digits, is not removed: that would also remove markets and years. A secret of digits
+ * is removed only where it is a whole number, because six digits can also be part of an order id.
  *
  * @module
  */
@@ -44,8 +44,8 @@ export function decoded(text: string): string {
 }
 
 /**
- * Returns a function that makes a value at its first call. A pattern with classes of Unicode takes a millisecond, and a
- * program without an error needs none.
+ * Returns a function that makes a value at its first call. A pattern with Unicode classes takes a millisecond to build,
+ * and a program without an error needs no such pattern.
  */
 function once<T>(make: () => T): () => T {
   let made: T | undefined;
@@ -64,7 +64,8 @@ interface RedactorOptions {
   /** Called once for each secret that is too short to be removed, with its name. @default does nothing */
   onTooShort?: (name: string) => void;
   /**
-   * Removes secrets of any length, as whole words: for errors, where a missing number does no damage.
+   * Also removes shorter secrets, where they are whole words or numbers. For errors, where a missing number does no
+   * damage.
    *
    * @default false
    */
@@ -101,7 +102,7 @@ export class Redactor {
   /** Secrets whose forms are not in `#forms` yet. */
   readonly #added = new Set<string>();
   readonly #forms = new Set<string>();
-  /** Built when it is needed, once for all secrets that were added before. */
+  /** Built at the first search after a secret was added. */
   #patterns: Patterns | undefined;
 
   /** Creates a redactor without any secrets; add them later. */
@@ -159,8 +160,8 @@ export class Redactor {
    * Returns JSON without secrets. Changes only the content of texts and numbers and encodes them again, so the result
    * is valid JSON of the same shape.
    *
-   * @param isOwnName Returns whether hsgate has chosen the name of a member. Such a name stays, even if a secret has the
-   * same text.
+   * @param isOwnName Returns whether hsgate has chosen the name of a member. Such a name stays, even if a secret has
+   * the same text.
    */
   jsonText(
     json: string,
@@ -221,9 +222,9 @@ export class Redactor {
   }
 
   /**
-   * Throws if a file contains a secret. Does not remove the secret, because that could change figures and the file would
-   * no longer match its hash. Ignores short numbers, which can be in figures by chance, and compressed content. Other work
-   * of the process can run between two pieces of the file, and aborting the signal ends the search.
+   * Throws if a file contains a secret. Does not remove the secret, because that could change figures and the file
+   * would no longer match its hash. Ignores short numbers, which can be in figures by chance, and compressed content.
+   * Other work of the process can run between two pieces of the file, and aborting the signal ends the search.
    *
    * @throws {SecretInFileError} When the file contains a secret. The message names the file and not the secret.
    */
@@ -298,7 +299,7 @@ function* chunksOf(path: string, overlap: number): Generator<string> {
 
 /** Replaces each invisible character while secrets are searched. It is itself such a character. */
 const MASK = "\u200b";
-/** Matches what stands for an invisible character in an error: the character itself, or the space that replaces it later. */
+/** Matches an invisible character in an error, where a space may have replaced the character. */
 const CLEANED = `[\\s${MASK}]`;
 /** Matches every invisible character. */
 const invisible = once(() => new RegExp(`${hidden().source}|\\p{DI}`, "gu"));
@@ -306,7 +307,7 @@ const invisible = once(() => new RegExp(`${hidden().source}|\\p{DI}`, "gu"));
 const disguise = once(() => new RegExp(`[\\\\&%…]|${invisible().source}`, "u"));
 /** Escapes in escapes are decoded this many times. */
 const MOST_LEVELS = 4;
-/** A longer form is only found without invisible characters inside, because its pattern would be too large. */
+/** In a longer form, invisible characters are not searched, because the pattern would be too large. */
 const MOST_INTERRUPTED = 60;
 
 /** Matches an escape of JSON or of a programming language, of HTML, or of URLs for one character. */
@@ -411,11 +412,11 @@ function* placesIn(text: string, search: Search): Generator<{ start: number; end
 }
 
 /**
- * The place where hsgate has cut a text: programs cut texts before they remove secrets. The cut may be within an
- * escape, and a mark may have a space in front.
+ * Matches the mark `…` where hsgate has cut a text: programs cut texts before they remove secrets. The cut may be
+ * within an escape, and a space may precede the mark.
  */
 const CUT = /([\\%&][\w#{]{0,9})? ?…/g;
-/** A cut text may show a shorter beginning of a secret. */
+/** A shorter beginning of a secret is not removed from a cut text. */
 const LEAST_BEGINNING = 3;
 
 /** Returns where the longest beginning of a secret starts that ends at this place; `undefined` if none does. */
@@ -507,8 +508,8 @@ function patternOf(forms: readonly string[], gap: string): RegExp {
 }
 
 /**
- * Returns a pattern that matches one of several lists of pieces. Lists that begin alike share that part of the pattern:
- * otherwise a text that begins like many forms, again and again, would be searched once for each of them.
+ * Returns a pattern that matches one of several lists of pieces. Lists that begin alike share that part of the pattern.
+ * Otherwise a text that repeats the beginning of many forms would be searched once for each of these forms.
  */
 function oneOf(lists: readonly (readonly string[])[]): string {
   const [first = []] = lists;
@@ -522,12 +523,12 @@ function oneOf(lists: readonly (readonly string[])[]): string {
     : `(?:${ways.filter(Boolean).concat(ways.includes("") ? "" : []).join("|")})`;
 }
 
-/** Returns the pieces of the pattern of a form that invisible characters may interrupt. */
+/** Returns the pieces of a pattern that matches a form, also with invisible characters inside. */
 function piecesOf(form: string, gap: string): string[] {
   const hidden = masked(form);
   const visible = hidden.replaceAll(MASK, "");
   if (form.length > MOST_INTERRUPTED || visible === "") return [RegExp.escape(hidden)];
-  // hsgate may have put a space there, so a gap around it would match the same spaces in many ways.
+  // The gap in an error includes spaces. A gap beside a space of the form would match the same spaces in many ways.
   const words = gap === CLEANED ? visible.split(/\s+/) : [visible];
   return words.flatMap((word, index) => {
     const pieces = word.split("").flatMap((each, at) =>

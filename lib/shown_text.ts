@@ -3,29 +3,29 @@
  * anywhere on a screen. Invisible characters, and characters that change the writing direction, can make a text look
  * like a different one.
  *
- * The patterns are made when they are first used: the classes of Unicode take a millisecond, and most programs need none.
+ * Functions make the patterns when they are needed: Unicode classes take a millisecond, and most programs need none.
  *
  * @module
  */
 
 /**
- * Returns a pattern for Unicode control and format characters, characters that are shown as nothing or as an empty cell, and the two
- * Unicode line separators, except line end and tab.
+ * Returns a pattern for Unicode control and format characters, characters that are shown as nothing or as an empty
+ * cell, and the two Unicode line separators. Does not match line end and tab.
  */
 export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]/gu;
 
 /**
- * Returns a pattern for control and format characters, line end and tab, and for the backslash of a text that looks like
- * one of our escapes.
+ * Returns a pattern for control and format characters, including line ends, tabs and line separators. Also matches the
+ * backslash of a text that looks like one of our escapes.
  */
 const escapedCharacters = () => /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
 /** Returns a pattern for a decoded escape: such a character, or half of a surrogate pair. */
 const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
 
 /**
- * Returns a pattern for a text that a spreadsheet may run as a formula. The signs `=`, `+`, `-` and `@` may be full-width, and may
- * follow spaces or invisible characters. They may also follow apostrophes, so that reading a cell returns exactly the
- * text that was written.
+ * Returns a pattern for a text that a spreadsheet may run as a formula. The signs `=`, `+`, `-` and `@` may be
+ * full-width, and may follow spaces or invisible characters. They may also follow apostrophes, so that reading a cell
+ * returns exactly the text that was written.
  */
 const formulaStart = () => /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
 /** Like `formulaStart`, for the part after a `;`. A spreadsheet that splits there may also remove quotes. */
@@ -52,7 +52,7 @@ export function shownJson(json: string): string {
  *
  * A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, so such a text gets an apostrophe in
  * front. In many countries spreadsheets split a CSV file at `;`, also within quotes, so the part after a `;` gets an
- * apostrophe too. Control, direction and invisible characters become `\u` escapes, so that a row is one line.
+ * apostrophe too. Control and format characters and line separators become `\u` escapes, so that a row is one line.
  */
 export function cellText(text: string): string {
   const whole = formulaStart().test(text) && !NUMBER.test(text) ? `'${text}` : text;

@@ -147,7 +147,7 @@ export const durationExpected = 'a span of time such as "45m", "1h30m" or "90s"'
 /** The format: one or more whole numbers with units, largest unit first. */
 export const durationPattern = /^(?=\d)(\d{1,6}d)?(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}s)?(\d{1,9}ms)?$/;
 
-/** Returns a duration in milliseconds; `undefined` if the text is not a duration. */
+/** Parses a duration. Returns it in milliseconds; `undefined` if the text is not a duration. */
 export function readDuration(text: string): number | undefined {
   if (!durationPattern.test(text)) return undefined;
   let ms = 0;
@@ -162,7 +162,7 @@ export function durationOf(text: string): number {
   return ms;
 }
 
-/** Formats a duration in the largest units that fit. */
+/** Formats a duration of whole milliseconds in the largest units that fit, such as `1h30m`. */
 export function showDuration(ms: number): string {
   if (ms === 0) return "0s";
   let rest = Math.abs(ms);

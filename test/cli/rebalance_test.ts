@@ -323,7 +323,7 @@ Deno.test("hsgate rebalance replaces only an earlier page with its page, and tex
   for (const page of ["p.yaml", "a.json", "."]) {
     const { code, err } = await write(`${at.path}/${page}`);
     assertEquals(code, 2, err);
-    assertStringIncludes(err, "what is there is not a page");
+    assertStringIncludes(err, "it exists and is not a page");
   }
   assertEquals(await Deno.readTextFile(plan), files["p.yaml"]);
   for (const page of ["new.html", "new.html", "empty.html"]) {
