@@ -50,11 +50,13 @@ const MINUTE_MS = 60_000;
 const NIGHT_MS = 585 * MINUTE_MS;
 
 /**
- * Returns when a session outside the regular hours of a day is held, or `undefined` if it is not held. The night session
- * begins in the evening of the day; its trades belong to the next trading day. There is none after a half-day.
+ * Returns the period of a session outside the regular hours of a day. The night session begins in the evening of the
+ * day; its trades belong to the next trading day.
  *
  * Sources: `lean` and `fut-aht`, which `docs/simulator.md` lists. No source says whether there is a night session on a
  * day on which the markets of London and New York are both closed; here there is one.
+ *
+ * @returns `undefined` for the night after a half-day, which has no night session.
  */
 export function extendedPeriod(
   name: ExtendedSession,
@@ -115,7 +117,7 @@ export function readBook(data: CalendarData): Book {
   };
 }
 
-/** Returns the session of a day with these hours. The object is frozen because callers share it. */
+/** Returns the session of a day with these hours. The object is frozen, because callers share it. */
 export function makeSession(book: Book, date: string, hours: string): Session {
   const stretches = readHours(hours);
   const open = hours.slice(0, 5);

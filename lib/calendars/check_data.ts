@@ -85,7 +85,7 @@ export function checkData(
   const { from, through, projectedFrom } = data as unknown as CalendarData;
   if (from > through) faults.add([...path, "through"], through, `${from} or a later day`);
   if (projectedFrom !== undefined && (projectedFrom <= from || projectedFrom > through)) {
-    faults.add([...path, "projectedFrom"], projectedFrom, `a day between ${from} and ${through}`);
+    faults.add([...path, "projectedFrom"], projectedFrom, `a day after ${from} and at the latest ${through}`);
   }
   const span = { from, through };
   const closed = daysOf(data.closed, faults, [...path, "closed"], span);
@@ -108,7 +108,10 @@ interface Span {
   through: string;
 }
 
-/** Returns the dates in a map from years to days. Reports days that are not weekdays, not in order, or outside the range. */
+/**
+ * Returns the dates in a map from years to days. Reports dates that do not exist, and days that are not weekdays, not
+ * in order, or outside the range.
+ */
 function daysOf(value: unknown, faults: Faults, path: Issue["path"], { from, through }: Span): Set<string> {
   const days = new Set<string>();
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

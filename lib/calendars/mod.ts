@@ -42,7 +42,7 @@ export { extendedPeriod } from "./book.ts";
 export type { ExtendedPeriod, ExtendedSession, Session, SessionBreak } from "./book.ts";
 export type { Override } from "./book.ts";
 
-/** The market identifier code of an exchange, or hsgate's name of a Stock Connect link, named after its target market. */
+/** The market identifier code of an exchange, or hsgate's name of a Stock Connect link, from the link's target market. */
 export type Mic = "XHKG" | "XNYS" | "XSHG" | "XSHE" | "CONNECT_SH" | "CONNECT_SZ" | "CONNECT_HK";
 
 /**
@@ -225,8 +225,8 @@ export class Calendars {
 
   /**
    * Returns the version of a market's calendar, to store with decisions that depend on the calendar. It is the
-   * version of the data, such as `"2026.11.2"`. With overrides, it also contains their number and a hash:
-   * `"2026.11.2+1.8c5f3a02"`.
+   * version of the data, such as `"2026.11.2"`. A link has the different versions of its own data and of its two
+   * markets, separated by `/`. With overrides, it also contains their number and a hash: `"2026.11.2+1.8c5f3a02"`.
    */
   version(mic: Mic): string {
     const versions = this.#marketOf(mic).book.versions.join("/");
@@ -317,7 +317,7 @@ export interface TradingDay {
   projected: boolean;
 }
 
-/** Returns the hours of the last full session that the market's calendar covers. */
+/** Returns the hours of the last covered session that is not a half-day. */
 function hoursOf(calendars: Calendars, mic: Mic): { open: string; close: string } {
   let date = Temporal.PlainDate.from(calendars.coverage(mic).through);
   let session: Session | string = "closed";
@@ -329,8 +329,8 @@ function hoursOf(calendars: Calendars, mic: Mic): { open: string; close: string 
 }
 
 /**
- * Converts a wall-clock time to epoch milliseconds. A time that a clock change skips becomes the first instant after the
- * change; a time that occurs twice becomes its first occurrence.
+ * Converts a wall-clock time to epoch milliseconds. A time that a clock change skips becomes the first instant after
+ * the change; a time that occurs twice becomes its first occurrence.
  */
 export function wallInstant(date: string, time: string, zone: string): number {
   const local = Temporal.PlainDateTime.from(`${date}T${time}`);
@@ -371,7 +371,7 @@ export function addDays(date: string, days: number): string {
 
 const isWeekend = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek > 5;
 
-/** Returns a day with the usual hours, without regard to the calendar. */
+/** Returns a day with the usual hours, whether or not the calendar has a session on it. */
 export function usualDay(calendars: Calendars, mic: Mic, date: string): TradingDay {
   const { open, close } = hoursOf(calendars, mic);
   const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
@@ -402,7 +402,7 @@ export function neighbourDay(calendars: Calendars, mic: Mic, date: string, step:
   return day;
 }
 
-/** An instant of a session: a named moment and an offset. */
+/** A time relative to a session: a named moment and an offset. */
 export interface SessionTime {
   /** `close` is the end of continuous trading; `auction-close` is the end of the closing auction, if there is one. */
   anchor: "open" | "close" | "auction-close";
@@ -416,7 +416,7 @@ export interface SessionTime {
  */
 const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
 
-/** Returns the instant of a time within a session, Unix milliseconds. */
+/** Returns the instant of a time relative to a session, Unix milliseconds. */
 export function sessionTimeOf(
   mic: Mic,
   { openAt, closeAt }: Pick<Session, "openAt" | "closeAt">,
