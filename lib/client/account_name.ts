@@ -9,7 +9,7 @@ import { lazily } from "../lazy.ts";
 const loadKeys = lazily(() => import("../wire/keys.ts"));
 const loadLease = lazily(() => import("../transports/direct/lease.ts"));
 
-/** Host names and addresses that lead to a server on 127.0.0.1. A name may end with a dot. */
+/** Matches host names and addresses that lead to a server on 127.0.0.1. */
 const LOOPBACK = /^((.*\.)?localhost|0\.0\.0\.0|\[::1?\]|\[::ffff:(7f00:1|0:0)\])$/;
 
 /**
@@ -18,7 +18,7 @@ const LOOPBACK = /^((.*\.)?localhost|0\.0\.0\.0|\[::1?\]|\[::ffff:(7f00:1|0:0)\]
  */
 export function gatewayAccount(url: string): string {
   const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(gatewayPlace(url)) ?? [];
-  const bare = host.replace(/\.$/, "");
+  const bare = host.replace(/\.$/, ""); // a name with a dot at the end is the same name
   return `gateway ${LOOPBACK.test(bare) ? "127.0.0.1" : bare}:${port}`;
 }
 
@@ -32,7 +32,10 @@ export function gatewayPlace(url: string): string {
   return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
 }
 
-/** Returns the name of a developer key's account: a digest of the public key, which also names the lease file. */
+/**
+ * Returns the name of a developer key's account: `direct` and a digest of the public key, which also names the lease
+ * file. Without a key, or if it is unreadable, the name is only `direct`.
+ */
 export async function directAccount(privateKey: string | undefined): Promise<string> {
   if (privateKey === undefined) return "direct";
   const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([

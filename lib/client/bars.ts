@@ -1,5 +1,5 @@
 /**
- * Reads bars of a range of days, each request within the broker's limit.
+ * Reads the bars of a range of days, with as many requests as the broker's limit demands.
  *
  * @module
  */
@@ -43,7 +43,8 @@ export async function* barPages(
     const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     yield fresh;
     const reached = fresh.at(-1)?.date;
-    if (reached === undefined || bars.at(-1)?.date !== reached) return; // all further bars are after the last day
+    // Without a bar in the range, or with a later bar after it, the range is complete.
+    if (reached === undefined || bars.at(-1)?.date !== reached) return;
     start = dayAfter(reached);
   }
 }

@@ -10,7 +10,7 @@ import type { BrokerTime } from "../transports/transport.ts";
 import type { Client } from "./client.ts";
 import { securityOf } from "./security.ts";
 
-/** A larger difference is reported, and a day of the day book does not become final. */
+/** A larger difference is reported, and prevents that a day of the day book becomes final. */
 const MOST_CLOCK_DIFFERENCE_MS = 60_000;
 
 /** Difference between two clocks. */
@@ -111,9 +111,10 @@ const dateAt = (time: number) =>
   Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(QUOTE_ZONE).toPlainDate().toString();
 
 /**
- * Resolves to the time of the newest quote of a share that trades in every Hong Kong session, in Unix milliseconds,
- * or `undefined` if the broker returns no quote. The time comes from the exchange, so a gateway's wrong clock does
- * not affect it.
+ * Resolves to the time of the newest quote of a share that trades in every Hong Kong session, in Unix milliseconds. The
+ * time comes from the exchange, so a gateway's wrong clock does not affect it.
+ *
+ * @returns `undefined` if the broker returns an error, or no quote with a time.
  */
 export async function askQuoteTime(client: Client, signal: AbortSignal): Promise<number | undefined> {
   try {

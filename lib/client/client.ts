@@ -46,7 +46,8 @@ export interface RetryOptions {
    */
   attempts?: number;
   /**
-   * Wait before the second attempt; doubles with each further attempt, with jitter.
+   * Longest wait before the second attempt, milliseconds; doubles with each further attempt. Each wait is random: at
+   * least half of this time.
    *
    * @default 200
    */
@@ -80,7 +81,7 @@ export interface ClientOptions {
 export interface WriteUnderWay {
   /** hsgate's name of the operation, or the broker's path for an operation that the catalogue does not contain. */
   operation: string;
-  /** Names the list that shows the outcome: `look in orders.today`. */
+  /** Where to see the outcome, as advice for a person: `look in orders.today and fills.today`. */
   look: string;
 }
 
@@ -164,7 +165,7 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
   return Object.assign(methodsOf(calls, trackedBy(calls, watches)), base);
 }
 
-/** Rejects a raw call of an operation that writes orders. Loads the catalogue, because only it knows which do. */
+/** Rejects a raw call of an operation that writes orders. Loads the catalogue, which lists these operations. */
 async function refuseRawOrder(path: string, why: string): Promise<void> {
   const { operationOfPath } = await loadCatalogue();
   const operation = operationOfPath(path);
@@ -186,7 +187,7 @@ async function openWatches(calls: Calls, transport: Transport, options: ClientOp
   });
 }
 
-/** The functions that change the client's own state: login and subscriptions. */
+/** Methods that change the client's own state: login and subscriptions. */
 type Tracked = {
   readonly [Name in OperationName]?: (params?: unknown, options?: CallOptions) => Promise<unknown>;
 };
@@ -265,6 +266,7 @@ function copyOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf(each)]));
 }
 
+/** Validates and sends the calls of a client, with logins and retries. */
 class Calls {
   readonly #transport: Transport;
   /** Sends over the transport, and records the broker's time of each answer. */
@@ -372,8 +374,7 @@ class Calls {
   }
 
   /**
-   * Sends a write or an operation of the session once. Throws if the login has expired: only the caller may send a
-   * write again.
+   * Sends a write or a session operation once. Throws if the login has expired: only the caller may send a write again.
    */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     // Check this before `beforeWrite`, because `beforeWrite` records that bytes may leave.

@@ -82,11 +82,12 @@ export function readConfigXml(text: string): GatewayConfig {
     const value = values.get(name);
     if (value !== undefined) config[name] = value;
   }
-  judge(config);
+  addProblems(config);
   return config;
 }
 
-function judge(config: GatewayConfig): void {
+/** Adds the settings that are missing, invalid or dangerous to `problems`. */
+function addProblems(config: GatewayConfig): void {
   const { hasMobile, countryCode, listenIp, listenHttpPort, listenTcpPort, privateKeyPath, problems } =
     config;
   if (!hasMobile) problems.push("mobile is missing: the gateway logs in with this phone number");

@@ -25,9 +25,9 @@ export interface ConfiguredOptions {
 const NO_DESK = "connectConfigured() opens no order desk; use connect() with a store";
 
 /**
- * Resolves to a client over the transport that the settings name. It reads, but writes no orders. The client logs in automatically if the trade
- * password is set; over the gateway, the password's key must be set too. Over the gateway, nothing is sent before the
- * first call.
+ * Resolves to a client over the transport that the settings name. The client cannot write orders. It logs in
+ * automatically if the trade password is set; over the gateway, the password's key must be set too. Over the gateway,
+ * nothing is sent before the first call.
  *
  * @throws {InvalidParamsError} Lists every invalid or missing setting.
  * @throws {TypeError} If a key is unreadable, or if others could have written the settings file or a secret's file.

@@ -22,17 +22,20 @@ export interface WantedWrite {
 
 /** Functions that handle the calls of a client. */
 export interface Interceptor {
-  /** Replaces each write. */
+  /** Called instead of each write. Resolves to the result for the caller. */
   write(wanted: WantedWrite): Promise<unknown>;
-  /** Replaces each raw call (a call by a path such as `trade/TradeEntrust`), because a raw call may be a write. */
+  /** Called instead of each raw call, by a path such as `trade/TradeEntrust`, because a raw call may be a write. */
   raw(path: string, params: unknown, send: () => Promise<unknown>): Promise<unknown>;
-  /** Called with each error of a call that is not paged. @default does nothing */
+  /**
+   * Called with each error of the client's `call` and of its methods that are not paged. Not called for raw calls, or
+   * for calls of the transport. @default does nothing
+   */
   onError?(error: unknown): void;
 }
 
 /** Returns a client whose writes and raw calls go through the interceptor. Other calls and pushes are unchanged. */
 export function intercepted(client: Client, interceptor: Interceptor): Client {
-  const noting = async <T>(work: Promise<T>): Promise<T> => {
+  const reportingErrors = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work;
     } catch (error) {
@@ -41,7 +44,7 @@ export function intercepted(client: Client, interceptor: Interceptor): Client {
     }
   };
   const call = (operation: AnyOperation, params: unknown, options: CallOptions = {}) =>
-    noting(
+    reportingErrors(
       operation.effect === "write"
         ? interceptor.write({
           operation,
@@ -61,7 +64,7 @@ export function intercepted(client: Client, interceptor: Interceptor): Client {
         key,
         operation.effect === "write"
           ? (params: unknown = {}, options: CallOptions = {}) => call(operation, params, options)
-          : (...args: unknown[]) => noting(own[key]!(...args)),
+          : (...args: unknown[]) => reportingErrors(own[key]!(...args)),
       ]);
     return [name, { ...own, ...Object.fromEntries(methods) }];
   });

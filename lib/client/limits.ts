@@ -47,6 +47,7 @@ interface Kind<T> {
   read(text: string): T | undefined;
   /** Returns a limit that allows only what both limits allow. */
   meet(one: T, other: T): T;
+  /** Returns whether the first limit allows something that the other does not allow. */
   isWider(own: T, other: T): boolean;
 }
 
@@ -273,7 +274,7 @@ export function narrowedLimits(account: Limits, own: LimitTexts): Limits {
   return limits as unknown as Limits; // each member has the type of its entry
 }
 
-/** Returns the limits of a recipe that allow more than those of its account. */
+/** Returns the names of the limits with which a recipe allows more than its account. */
 export function widerLimits(account: Limits, own: LimitTexts): LimitName[] {
   return limitNames.filter((name) => {
     const text = own[name];

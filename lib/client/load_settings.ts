@@ -61,15 +61,13 @@ export interface SettingsFileContent {
   text: string;
   /** The members whose value is a text, by name. */
   members: Readonly<Record<string, string>>;
-  /** The members with which the author of the file can do something that needs trust, in the order of the table. */
+  /** The members with a value that the user must trust, such as a server's address; in the order of the table. */
   powers: readonly SettingPower[];
-  /**
-   * The files that it names and that contain the value of one setting each, such as the file of `tradePasswordFile`.
-   */
+  /** The files that members such as `tradePasswordFile` name. Each contains the value of one setting. */
   files: readonly string[];
 }
 
-/** A member of a settings file with which the author of the file can do something that needs trust. */
+/** A member of a settings file with a value that the user must trust. */
 export interface SettingPower {
   /** The member, such as `gatewayUrl` or `mobileFile`. */
   name: string;
@@ -209,7 +207,7 @@ const MOST_MEMBERS = 1_000;
 /** Maximum number of characters of a value that is shown. */
 const MOST_SHOWN = 2_000;
 
-/** Returns a value for a person. Cuts a value that is longer than any real address or path, and says so. */
+/** Returns a value for display. Cuts a value that is longer than any real address or path, and adds its length. */
 function shortened(value: string): string {
   return value.length <= MOST_SHOWN ? value : `${value.slice(0, MOST_SHOWN)}… (${value.length} characters)`;
 }
@@ -276,7 +274,9 @@ class Loader {
 
   #warnIfOpen(path: string, mode: number | null): void {
     if (mode === null || (mode & 0o077) === 0) return;
-    this.warnings.push(`"${path}" holds a secret and others can read it; run: chmod 600 ${shellHint(path)}`);
+    this.warnings.push(
+      `"${path}" contains a secret and others can read it; run: chmod 600 ${shellHint(path)}`,
+    );
   }
 
   /** Reads the texts of the known keys in the settings file. */

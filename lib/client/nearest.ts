@@ -33,7 +33,10 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
 /** Maximum number of names that a message lists. */
 const MOST_LISTED = 10;
 
-/** Returns the end of a message about an unknown name: the nearest name, and the known names after `known:`. */
+/**
+ * Returns the end of a message about an unknown name: the nearest name, and up to ten known names after `known:`; or
+ * `; there are none`.
+ */
 export function knownNames(given: string, names: Iterable<string>): string {
   const all = [...names].filter((name) => name.length <= MOST_LENGTH).sort();
   if (all.length === 0) return "; there are none";

@@ -116,7 +116,7 @@ abstract class PageWalk<Row> {
     return { rows, hasList, page, total, isMarked: isLast === true };
   }
 
-  /** Like `ask`, but a rejection becomes the reason why the end is unproven. */
+  /** Like `ask`, but resolves to `undefined` if the broker rejects the query. The end of the list is then unproven. */
   protected async askForMore(asked: Record<string, unknown>): Promise<Answer<Row> | undefined> {
     try {
       return await this.ask(asked);
@@ -322,10 +322,11 @@ function cursorOf(row: unknown): string | undefined {
 }
 
 class NumberWalk<Row> extends PageWalk<Row> {
-  /** Number of pages according to the last answer that had one. A smaller number means that the list has changed. */
+  /** Number of pages in the last answer that contained it. A smaller number later means that the list has changed. */
   #total: number | undefined;
   /** Whether a page before the last one was shorter than requested. */
   #isCapped = false;
+  /** Content of the previous page, if its answer had no page number. */
   #before: string | undefined;
 
   async *pages(): AsyncGenerator<Page<Row>> {

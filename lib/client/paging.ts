@@ -29,8 +29,8 @@ export interface PagingOptions extends CallOptions {
 /** A paged list: iterate with `for await` over its rows, or over {@linkcode Paged.pages}. */
 export interface Paged<Row> extends AsyncIterable<Row> {
   /**
-   * Yields the pages. Each iteration queries the broker again. One further query at the end proves that nothing
-   * follows.
+   * Yields the pages. Each iteration queries the broker again. Unless an answer shows which page is the last one,
+   * further queries at the end check that nothing follows.
    *
    * @throws {ProtocolError} If the list cannot be read to its end. Its `code` says why: `page-missing` (a
    * page came without rows although more should follow), `page-repeated`, `cursor-repeated`,
@@ -141,7 +141,10 @@ export function paged<Row>(
   };
 }
 
-/** Returns approximately how many bytes of memory a row needs. The catalogue decodes rows, so they are not nested deeply. */
+/**
+ * Returns approximately how many bytes of memory a row needs. The catalogue decodes rows, so they are not nested
+ * deeply.
+ */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return VALUE_BYTES + value.length;
   if (typeof value !== "object" || value === null) return VALUE_BYTES;

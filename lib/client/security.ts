@@ -1,5 +1,5 @@
 /**
- * Derives the kind of a security from its code.
+ * Derives the type of a security, and the time zone of its exchange, from its code.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export function zoneOf(symbol: string): string {
 /** Patterns of codes. The first match decides. */
 const patterns: readonly (readonly [RegExp, SecurityType])[] = [
   [/^\d{1,5}\.HK$/, "hk-stock"],
-  // The month in digits (HSI2512), or as a month letter and the last digit of the year (HSIZ5).
+  // Year and month in digits (HSI2512), or a month letter and the last digit of the year (HSIZ5).
   [/^[A-Z]{3}(\d{4}|[FGHJKMNQUVXZ]\d)\.HK$/, "hk-index-future"],
   [/^(688|689)\d{3}\.SH$/, "star-board-stock"],
   [/^(5\d{5}\.SH|1[56]\d{4}\.SZ)$/, "a-share-etf"],
@@ -24,9 +24,9 @@ const patterns: readonly (readonly [RegExp, SecurityType])[] = [
 ];
 
 /**
- * Returns the kind of a security from its code. A known listing has a kind in the reference data. Patterns decide for
- * any other code; a code without a suffix is a US stock. Patterns can be wrong: an unknown Hong Kong ETF counts as a
- * stock.
+ * Returns a code with the type of its security. A known listing has a type in the reference data. Patterns decide for
+ * any other code; a code without a suffix is a US stock or option. Patterns can be wrong: an unknown Hong Kong ETF
+ * counts as a stock.
  *
  * @throws {TypeError} If the code fits no exchange, for example with the suffix `.L`.
  */

@@ -72,7 +72,7 @@ export class SeenRows {
 }
 
 /**
- * Returns a hash of 53 bits. Among a million texts, the chance that two have the same hash is one in ten
+ * Returns a hash of 53 bits. Among a million texts, the chance that two have the same hash is below one in ten
  * thousand.
  */
 function hash(text: string): number {

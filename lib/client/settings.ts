@@ -21,8 +21,8 @@ export interface Settings extends LimitTexts {
   /** Address of the gateway's push endpoint, `host:port`; by default the host of `gatewayUrl` and port 11112. */
   pushAddress?: string;
   /**
-   * Whether unencrypted connections to other machines are allowed: to the gateway, to its push port, and to the addresses
-   * of pings and notices.
+   * Whether unencrypted connections to other machines are allowed: to the gateway, to its push port, and to the
+   * addresses of pings and notices.
    */
   plainHttp: "allow" | "refuse";
   /** Longest silence of the push endpoint before its connection is replaced, milliseconds; 0 for no limit. */
@@ -85,7 +85,7 @@ export interface Settings extends LimitTexts {
   calendars?: string;
   /** Ping address of a monitoring service such as Healthchecks. Anyone who knows the address can ping. */
   pingUrl?: string;
-  /** How long a call waits for its answer. */
+  /** How long a call waits for its answer, milliseconds. */
   timeoutMs: number;
 }
 
@@ -391,7 +391,7 @@ function isPlatformUrl(text: string): boolean {
   try {
     return platformUrl(text) !== "";
   } catch {
-    return false; // the text may contain a password, so it is not examined further
+    return false; // not an address of the platform
   }
 }
 

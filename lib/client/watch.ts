@@ -115,7 +115,8 @@ export class Watches {
   }
 
   /**
-   * Subscribes without a watch. These securities count towards the limit. After a reconnect, they are subscribed again.
+   * Subscribes without a watch. These securities count towards the limit. When the stream of the watches reconnects,
+   * they are subscribed again.
    */
   async subscribe(
     { topic, securities }: Params<typeof quotes.subscribe>,

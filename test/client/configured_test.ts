@@ -26,7 +26,7 @@ Deno.test("connectConfigured() uses the environment before the file, and returns
     warnings.map((text) => text.replaceAll(path, "FILE").slice(0, 46)),
     [
       '"FILE" has "colour", which is not a setting; t',
-      '"FILE" holds a secret and others can read it; r',
+      '"FILE" contains a secret and others can read it; r',
     ].map((text) => text.slice(0, 46)),
   );
 });

@@ -213,7 +213,7 @@ Deno.test("loadSettings() prefers a secret of the environment to the file's", as
 Deno.test("loadSettings() warns when others can read a file with a secret, and only then", async () => {
   const open = { text: "tradePassword: abc", mode: 0o644 };
   assertEquals((await load({ files: { "hsgate.yaml": open } })).warnings, [
-    '"hsgate.yaml" holds a secret and others can read it; run: chmod 600 hsgate.yaml',
+    '"hsgate.yaml" contains a secret and others can read it; run: chmod 600 hsgate.yaml',
   ]);
   assertEquals(
     (await load({ files: { "hsgate.yaml": { text: "timeoutMs: 5", mode: 0o644 } } })).warnings,
@@ -224,7 +224,7 @@ Deno.test("loadSettings() warns when others can read a file with a secret, and o
     env: { HSGATE_TRADE_PASSWORD_FILE: "/p" },
     files: { "/p": { text: "x", mode: 0o640 } },
   });
-  assertEquals(warnings, ['"/p" holds a secret and others can read it; run: chmod 600 /p']);
+  assertEquals(warnings, ['"/p" contains a secret and others can read it; run: chmod 600 /p']);
 });
 
 Deno.test("loadSettings() reads keys from separate files, and checks who can read the private key", async () => {
@@ -240,7 +240,7 @@ Deno.test("loadSettings() reads keys from separate files, and checks who can rea
   assertEquals(settings.platformPublicKey, "MIGf");
   assertEquals(settings.developerPrivateKey, "MIIC");
   assertEquals(warnings, [
-    '"/developer.pem" holds a secret and others can read it; run: chmod 600 /developer.pem',
+    '"/developer.pem" contains a secret and others can read it; run: chmod 600 /developer.pem',
   ]);
 });
 
