@@ -284,8 +284,8 @@ class Export {
   }
 
   /**
-   * Reads the rebalancing trades of a day. If `parts` is empty, the result has no fills, and only its number of trades
-   * is right.
+   * Reads the rebalancing trades of a day. If `parts` is empty, the trades lack the data from fills; use only their
+   * number.
    */
   async #rebalance(day: string, parts: readonly Part[]): Promise<RebalanceList | undefined> {
     const { rebalanceTrades: source } = this.#options;

@@ -44,8 +44,8 @@ export interface MarketDay {
 const DAYS_WITHOUT_BROKER_TIME = 7;
 
 /**
- * Returns whether a day is over, without relying on this machine's clock alone. True if an answer contained the
- * broker's time, if a quote shows that the session has ended, or if the day ended over a week ago.
+ * Returns whether another clock confirms that a day is over, because this machine's clock may be wrong. True if an
+ * answer contained the broker's time, if a quote shows that the session has ended, or if the day ended over a week ago.
  */
 export function isOverForSure(
   { market, day, session, runningDay }: MarketDay,
@@ -116,7 +116,7 @@ export function datesBetween(from: string, to: string): string[] {
   return dates;
 }
 
-/** Returns the session as text for a summary, such as `09:30-16:00`. */
+/** Returns the session as text for a summary: `09:30-16:00`, `09:30-13:00 (half day)`, `closed` or `unknown`. */
 export function sessionText({ session }: MarketDay): string {
   if (typeof session === "string") return session;
   return `${session.open}-${session.close}${session.halfDay ? " (half day)" : ""}`;

@@ -38,7 +38,7 @@ export class ProgressText {
   #dayRows = 0;
   #place = { day: "", index: 0, days: 0 };
   /**
-   * Number of days that were read, and the time for reading them. Without the kept days, which take no time and would
+   * Number of days that were read, and the time for reading them. Does not count kept days: they take no time and would
    * make the estimate too low.
    */
   #read = { days: 0, ms: 0 };

@@ -150,7 +150,7 @@ export interface RebalanceTrade {
   state: "running" | "done" | "stopped";
   /** When the execution of the plan began; ISO 8601, UTC. */
   startedAt: string;
-  /** When it ended. Absent while it has not. */
+  /** When the execution ended. Absent until then. */
   endedAt?: string;
   /** Symbol of the broker, such as `00700.HK`. */
   symbol: string;
@@ -195,9 +195,9 @@ export interface RebalanceTrade {
   feesDifference?: string;
   /** Sum of the squared drifts of the whole plan at the plan's prices, before its trades. */
   driftBefore: string;
-  /** The same sum, if everything had been filled. */
+  /** The same sum, as if every trade had been filled completely. */
   driftPlanned: string;
-  /** The same sum, with what was filled. */
+  /** The same sum, with the quantities that were filled. */
   driftReached: string;
   /** The orders of this day as the store has them, to compare them with the fills. Not a column. */
   orders: readonly RecordedOrder[];
@@ -261,8 +261,8 @@ export type DayStatus = "final" | "provisional";
 export type Origin = "history" | "today";
 
 /**
- * A step in writing the folder of a day: the folder was created, the lists were read, the summary was written, the old
- * folder was renamed, the new folder has its name, the old folder was removed.
+ * A step in writing the folder of a day. In order: the folder was created, the lists were read, the summary was
+ * written, the old folder was renamed, the new folder has its final name, the old folder was removed.
  */
 export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | "tidied";
 
@@ -388,8 +388,8 @@ export interface DayBookResult {
   notBegun: string[];
   /**
    * This machine's time minus the broker's, in milliseconds, if they differ by more than a minute. In that
-   * case no day that was read becomes final. The broker's time comes from the header `Date` of its answers or
-   * from a message.
+   * case no day that was read becomes final. The broker's time comes from the header `Date` of its answers, from an
+   * answer itself, or from a quote.
    */
   clockDifferenceMs?: number;
   /**
@@ -411,7 +411,7 @@ export interface DayBookErrorContext extends ErrorContext {
   day?: string;
 }
 
-/** Thrown if an export stops. The days before it are complete, and a repeated call continues after them. */
+/** Thrown if an export stops. The finished days are complete, and a repeated call continues after them. */
 export class DayBookError extends BrokerError {
   /** Name of the class. */
   override readonly name: string = "DayBookError";

@@ -57,9 +57,11 @@ interface JournalCheckOptions {
  * Compares the fills with the journal's lines for trades. Each fill should have one line with the fill's amount net
  * of fees.
  *
- * Some brokers book differently, for example one line per order. So only the sums are compared if the numbers of rows
- * differ and the sums are equal, if both differ and at most half of the rows match, or if no fill matches a line. The
- * detail then says so.
+ * Some brokers book differently, for example one line per order. So the check compares only the sums in these cases,
+ * and the detail says so:
+ * - The numbers of rows differ, and the sums are equal.
+ * - Both differ, and at most half of the rows match.
+ * - No fill matches a line.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;

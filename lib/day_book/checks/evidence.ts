@@ -62,8 +62,8 @@ export class Evidence {
     const range = weeksAround(day, runningDay);
     // One row of the weeks is enough to show that the lists work.
     const most = isLeftOut ? Infinity : 1;
-    const said = near.said(day) ?? (await this.#whatShows(market, range, most)).said(day);
-    if (said !== undefined) return said;
+    const result = near.resultFor(day) ?? (await this.#whatShows(market, range, most)).resultFor(day);
+    if (result !== undefined) return result;
     const kept = this.#options.keptWithRows(market, range.from, range.to);
     if (kept !== undefined) {
       return notCheckable(
@@ -150,7 +150,7 @@ class Shown {
   /**
    * Returns the result of these lists for a day whose own lists are empty; `undefined` if these lists are empty too.
    */
-  said(day: string): ListCheck | undefined {
+  resultFor(day: string): ListCheck | undefined {
     const { from, to } = this.#range;
     const found = this.#days.get(day);
     if (found !== undefined) {

@@ -59,7 +59,7 @@ export interface Tally {
   rows: number;
   /** Number of fills without a total of fees. */
   withoutFees: number;
-  /** Number of fills that are missing from the sums, because their amount or side is unreadable. */
+  /** Number of fills that are missing from the sums, because their amount or side is absent or unreadable. */
   withoutMoney: number;
   /** Number of rows whose identifying fields equal those of an earlier row. */
   repeated: number;

@@ -20,7 +20,7 @@ const LOCK = ".day-book.lock";
 /** An open folder of day books. Dispose it to unlock the folder for other exports. */
 export class ExportFolder implements Disposable {
   readonly #lock: Deno.FsFile;
-  /** Device and number of the folder of the unfinished day. */
+  /** Device and inode of the folder of the unfinished day. */
   #begun: Pick<Deno.FileInfo, "dev" | "ino"> | undefined;
 
   private constructor(readonly out: string, lock: Deno.FsFile) {

@@ -21,7 +21,7 @@ export interface JoinedFile {
 const MOST_HEADER = 64 * 1024;
 
 /**
- * Returns the format that the name of a joined file asks for, and its path without the extension.
+ * Returns the format of a joined file, which is the extension of its name, and the path without the extension.
  *
  * @throws {TypeError} If the name ends in neither `.csv` nor `.jsonl`.
  */
@@ -34,9 +34,9 @@ export function joinTarget(path: string): { stem: string; format: DayBookFormat 
 }
 
 /**
- * Joins the files of the days of an export: `out/2025.csv` becomes `out/2025.fills.csv`, `out/2025.orders.csv` and so
- * on. The days are in order, and a CSV file has one header. A joined file appears complete or not at all, and replaces
- * an earlier one.
+ * Joins the files of the days of an export. For the path `out/2025.csv`, writes `out/2025.fills.csv`,
+ * `out/2025.orders.csv` and so on. The days are in order, and a CSV file has one header. A joined file appears complete
+ * or not at all, and replaces an earlier one.
  *
  * @throws {DayBookError} If a day has no file in this format, files have different columns, or a link in the path leads
  * elsewhere.

@@ -73,7 +73,7 @@ export async function keptDay(
     if (found?.bytes !== bytes || found.sha256 !== sha256) damaged.push(name);
   }
   // A day without rebalancing trades needs no list of them.
-  const hasWanted = holds(had, { ...settings, rebalanceTrades: settings.rebalanceTrades && hasTrades });
+  const hasWanted = hasFilesFor(had, { ...settings, rebalanceTrades: settings.rebalanceTrades && hasTrades });
   return {
     name: path.slice(path.lastIndexOf("/") + 1),
     summary,
@@ -81,7 +81,7 @@ export async function keptDay(
     damaged,
     missing: damaged.filter((file) => !exists(`${path}/${file}`)),
     hasWanted,
-    isSame: hasWanted && holds(settings, had),
+    isSame: hasWanted && hasFilesFor(settings, had),
     differences: isSound(summary, damaged, "differences.csv") ? readDifferences(path, summary) : [],
     readings: () => readingsOf(path, summary, damaged),
     throwIfNarrower() {
@@ -95,7 +95,7 @@ export async function keptDay(
           { code: "settings-differ", day: summary.day },
         );
       }
-      if (holds(settings, { ...had, accounts, rebalanceTrades })) return;
+      if (hasFilesFor(settings, { ...had, accounts, rebalanceTrades })) return;
       const covered = [
         ...accounts.includes("securities") ? markets : [],
         ...accounts.includes("futures") ? ["futures"] : [],
@@ -120,7 +120,7 @@ export function hasRows({ markets }: Summary, market: DayBookMarket): boolean {
 }
 
 /** Returns whether a day with the settings `all` has every file that the settings `some` request. */
-function holds(all: Settings, some: Settings): boolean {
+function hasFilesFor(all: Settings, some: Settings): boolean {
   const covers = (of: (settings: Settings) => readonly string[]) =>
     of(some).every((each) => of(all).includes(each));
   return covers(({ markets }) => markets) && covers(({ formats }) => formats) &&

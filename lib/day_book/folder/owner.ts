@@ -5,8 +5,8 @@
  * by the orders in the folder. No answer of the broker names the account, so over the gateway the orders decide.
  * Before anything is written, the export queries the orders of a kept day and compares them with the folder's:
  * - If the broker shows other orders for that day, it is another account.
- * - If the broker shows none of the orders of the last kept days, but has orders, fills or journal lines for
- *   the days to export, the export rejects the account too, unless its name or its key matches the folder's.
+ * - If the broker shows none of the orders of the last kept days, the name or the key must match the folder's.
+ *   Otherwise the export rejects the account if it has orders, fills or journal lines for the days to export.
  * - If the broker has nothing for those days either, no day that is read becomes final.
  *
  * `account.json` contains digests of the name and of the key, from which neither can be recovered.

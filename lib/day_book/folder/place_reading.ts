@@ -7,8 +7,9 @@
  * - If it lacks rows or amounts of the day, the day is kept, the new reading becomes a disputed one, and every loss is
  *   listed.
  * - If it is only provisional and the day is final, the day is kept. The new reading becomes a disputed one if it has
- *   more rows.
- * - If it equals the original bytes of a damaged day, it becomes the day.
+ *   rows or amounts that the day lacks.
+ * - If the day is damaged, the new reading becomes the day only if it equals the original bytes. Otherwise it becomes a
+ *   disputed one.
  *
  * @module
  */

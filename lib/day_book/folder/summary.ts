@@ -237,7 +237,10 @@ function provisionalReasons(facts: MarketFacts): string[] {
   return reasons;
 }
 
-/** Returns whether the broker has cleared the day of a market: the session is over, and every fill has its fees. */
+/**
+ * Returns whether the broker has cleared the day of a market: the session is over, and the history has every fill with
+ * its fees.
+ */
 export function isCleared({ isOver }: MarketDay, parts: readonly Part[]): boolean {
   return isOver &&
     parts.every(({ spec: { list }, origin, tally }) =>

@@ -118,7 +118,7 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
   if (failure !== undefined) throw failure.error;
   const others: Part[] = [];
   const parts = all.flatMap((lists) => chooseAll(lists, { others, differences: options.differences }));
-  // The broker may reject either of the day's two futures lists, or both.
+  // The broker may reject the query for the history, the query for today's list, or both.
   const notRead = futuresLists.flatMap(({ list }): NotRead[] => {
     const reason = refused.get(`${list} history`) ?? refused.get(`${list} today`);
     return reason === undefined ? [] : [{ market: "futures", list, reason }];
