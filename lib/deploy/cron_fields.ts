@@ -25,8 +25,8 @@ export function range(from: number, to: number, step = 1): number[] {
 }
 
 /**
- * Returns the values of a valid pattern. A field that only croner can read, such as `L` or `5#2`, allows every value
- * here: the recipe checks its own slots, so an extra start does no harm.
+ * Returns the values of a valid pattern. A field that only the package croner can parse, such as `L` or `5#2`, allows
+ * every value here: the recipe checks its own slots, so an extra start does no harm.
  */
 export function readCronFields(cron: string): CronFields {
   const [minute = "*", hour = "*", dayOfMonth = "*", month = "*", day = "*"] = cron.trim().split(/\s+/);

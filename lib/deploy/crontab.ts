@@ -46,7 +46,7 @@ const head = `# Recipes of hsgate, started by cron.
 #
 # The output goes to a log file. Cron sends only failures by mail.`;
 
-/** Returns a user's crontab; `crontab FILE` would replace the existing one. */
+/** Returns a deployment with lines to append to a user's crontab. */
 export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptions): Deployment {
   checkDeployValues(recipes, options);
   const log = logFile(options);
@@ -67,7 +67,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
         : [],
       ...recipe.class === "write"
         ? [
-          "# It trades. Its store must be durable, because only the store shows a second start that the slot has run.",
+          "# It trades. Its store must be durable: a second start learns only from the store that the slot has run.",
         ]
         : [],
       ...lines,
@@ -151,7 +151,8 @@ function escaped(command: string, { name }: CompiledRecipe): string {
 }
 
 /**
- * Returns the minutes of an hour at which the recipe's time may have come, in any time zone that the machine may use.
+ * Returns the minutes of an hour at which cron must start the line, so that no firing is missed in any time zone of the
+ * machine.
  */
 function minutesOf(firings: readonly Firing[]): string {
   const minutes = firings.flatMap(({ minutes }) =>

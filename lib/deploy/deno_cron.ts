@@ -1,5 +1,5 @@
 /**
- * Writes a program for `Deno.cron`. Once a minute, the program lets the runner run what is due.
+ * Writes a program for `Deno.cron`. Once a minute, the program calls the runner, which runs the due slots.
  *
  * @module
  */
@@ -38,7 +38,8 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
         "including previews; name the one that may trade, such as --timeline production",
     );
   }
-  for (const recipe of recipes) recipeFirings(recipe, options); // throws if one tick a minute is not enough for a schedule
+  // Throws if one tick a minute is not enough for a schedule.
+  for (const recipe of recipes) recipeFirings(recipe, options);
   return {
     files: [{ name: "hsgate_cron.ts", text: programOf(recipes, options, writers) }],
     rows: recipes.map((recipe) => ({

@@ -1,5 +1,5 @@
 /**
- * Contains the parts that all kinds of deployment share: options, result, command lines and notes.
+ * Defines what all kinds of deployment share: options, result, command lines and notes.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { type Firing, firingsOf } from "./firings.ts";
 import { shellLine } from "../shell_words.ts";
 import { isPostgresUrl } from "../store/postgres_url.ts";
 
-/** Paths on the machine that runs the recipes; all are absolute. */
+/** Options of a deployment. Paths are absolute paths on the machine that runs the recipes. */
 export interface DeployOptions {
   /** The Deno program. */
   deno: string;

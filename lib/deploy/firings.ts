@@ -1,7 +1,7 @@
 /**
- * Computes the times at which another system must start a recipe. These are more times than the recipe has slots, because
- * a crontab or timer cannot express holidays, half-days or the first session of a month. The started recipe checks its
- * slots.
+ * Computes the times at which another system must start a recipe. At some of these times the recipe has no slot,
+ * because a crontab or timer cannot express holidays, half-days or the first session of a month. The started recipe
+ * checks its slots.
  *
  * @module
  */
@@ -78,8 +78,8 @@ function calendarFirings(
 }
 
 /**
- * Returns the last day of the calendar, or 370 days after `now` if that is later. Weekdays after the calendar's last
- * day are assumed to be sessions.
+ * Returns the end of the days whose sessions are examined, epoch milliseconds: the last day of the calendar, or 370
+ * days after `now` if that is later. Weekdays after the calendar's last day are assumed to be sessions.
  */
 function endOf(calendars: Calendars, mic: Mic, now: number): number {
   return Math.max(Date.parse(calendars.coverage(mic).through), now + LOOK_BACK_MS);
@@ -177,7 +177,9 @@ function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b);
 }
 
-/** Returns a firing in whole minutes, for systems without seconds. A time between two minutes moves to the later minute. */
+/**
+ * Returns a firing in whole minutes, for systems without seconds. A time between two minutes moves to the later minute.
+ */
 export function inWholeMinutes(firing: Firing): Firing {
   if (firing.second === 0) return firing;
   const [hour = 0] = firing.hours;

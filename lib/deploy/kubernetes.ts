@@ -91,7 +91,8 @@ ${
 # HSGATE_STORE_PASSWORD there. A pod does not start without the URL. Make the database reachable over TLS.
 `
       : `# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
-# on a network file system, an emptyDir or the container's own layer: only the store shows a second start that the slot has run.
+# on a network file system, an emptyDir or the container's own layer: a second start learns only from the store that the
+# slot has run.
 `
   }${
     as === "scheduler" && isPostgresUrl(store)
@@ -258,7 +259,7 @@ ${
     spec:
 ${
     hasDatabase(options)
-      ? `      # On two nodes, where there are two.
+      ? `      # On different nodes, if there are at least two.
       topologySpreadConstraints:
         - maxSkew: 1
           topologyKey: kubernetes.io/hostname

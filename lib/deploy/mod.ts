@@ -1,5 +1,5 @@
 /**
- * Writes the texts of files that start recipes from a crontab, systemd, Kubernetes or Deno.cron. Does no input or output.
+ * Returns the texts of files that start recipes from a crontab, systemd, Kubernetes or Deno.cron. Writes no files.
  *
  * @module
  */

@@ -36,7 +36,7 @@ export interface SystemdOptions extends DeployOptions {
 }
 
 /**
- * Seconds until systemd kills a service that was told to stop: longer than the 25 s for which the runner waits for a
+ * Seconds after which systemd kills a service that does not stop: longer than the 25 s for which the runner waits for a
  * write.
  */
 const STOP_SEC = 30;
@@ -160,7 +160,7 @@ function serviceOf(recipe: CompiledRecipe, options: SystemdOptions): string {
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterOf(recipe)) / 1000) +
     SPARE_SEC;
   const note = recipe.class === "write"
-    ? "\n# It trades. Its store must be durable, because only the store shows a second start that the slot has run."
+    ? "\n# It trades. Its store must be durable: a second start learns only from the store that the slot has run."
     : "";
   return `# Runs the latest slot of "${recipe.name}" once, even if another system starts it too.${note}
 [Unit]
