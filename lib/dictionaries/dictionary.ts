@@ -1,6 +1,6 @@
 /**
- * Builds code tables, which translate between the broker's codes and hsgate's names. A request accepts only listed names; an
- * answer may contain codes that no table lists.
+ * Builds code tables, which translate between the broker's codes and hsgate's names. A request accepts only listed
+ * names; an answer may contain codes that no table lists.
  *
  * @module
  */

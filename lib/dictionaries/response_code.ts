@@ -52,8 +52,8 @@ export interface CodeMeaning {
 }
 
 /**
- * The meaning of each listed code. This table decides which answers count as a rejected write: `write` is `refused` only
- * if the code proves that the order was not accepted. A code that is not listed here proves nothing.
+ * The meaning of each listed code. This table decides which answers count as a rejected write: `write` is `refused`
+ * only if the code proves that the order was not accepted. A code that is not listed here proves nothing.
  */
 export const codeMeanings: Readonly<Record<ResponseCode, CodeMeaning>> = {
   "success": { kind: "refused", write: "unknown" },

@@ -1,7 +1,7 @@
 /**
- * Decides which requests an HTTP port answers. A web page can make a browser send requests to this machine, directly or
- * through a host name of the page's owner that resolves to this machine (DNS rebinding). Such a request has a foreign
- * `Host` or `Origin` header, so the port rejects it. Other programs send the port's own `Host` and no `Origin`.
+ * Decides which requests an HTTP port answers. A web page can make a browser send requests to this machine. It can also
+ * use a host name of its owner that resolves to this machine (DNS rebinding). Such a request has a foreign `Host` or
+ * `Origin` header, so the port rejects it. Other programs send the port's own `Host` and no `Origin`.
  *
  * @module
  */

@@ -37,8 +37,8 @@ export class FrameWriter {
   }
 
   /**
-   * Queues a frame, or ignores it if the connection is ending. Returns `false` only for the frame that exceeded the limit
-   * and closed the connection.
+   * Queues a frame, or ignores it if the connection is ending. Returns `false` only for the frame that exceeded the
+   * limit and closed the connection.
    */
   send(bytes: Uint8Array): boolean {
     if (this.#ending) return true;

@@ -19,8 +19,8 @@ export const routes: ReadonlyMap<string, AnyOperation> = new Map(
 );
 
 /**
- * Variants of operations, by the name of the operation. A request is for a variant if it contains the `constants` of that
- * variant.
+ * Variants of operations, by the name of the operation. A request is for a variant if it contains the `constants` of
+ * that variant.
  */
 const variants = Map.groupBy(
   [...operations.values()].filter(({ variantOf }) => variantOf !== undefined),

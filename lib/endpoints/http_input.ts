@@ -137,7 +137,10 @@ export class HttpInput {
     return body;
   }
 
-  /** Copies all chunks into one buffer that grows: a separate array for each would need far more memory than its bytes. */
+  /**
+   * Copies all chunks into one buffer that grows: a separate array for each chunk would need far more memory than its
+   * bytes.
+   */
   async #readChunks(): Promise<Uint8Array<ArrayBuffer>> {
     let body = new Uint8Array(0);
     let total = 0;

@@ -28,7 +28,7 @@ type HttpHandler = (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
 
 /** Options of {@linkcode HttpServer}. */
 interface HttpServerOptions extends OwnNames {
-  /** 0 takes a free port. */
+  /** Port to listen on; 0 chooses a free port. */
   port: number;
   /** Returns the time for the header `Date`, Unix milliseconds. */
   now: () => number;
@@ -39,7 +39,7 @@ interface HttpServerOptions extends OwnNames {
 }
 
 const CHUNK = 64 * 1024;
-/** Maximum number of bytes that the server reads and drops after a rejection, so that the client receives its answer. */
+/** Maximum number of bytes that the server reads and drops after a rejection, so that the client gets the answer. */
 const MAX_LINGER = 16 * 1024 * 1024;
 const encoder = new TextEncoder();
 
@@ -155,7 +155,7 @@ async function writeAnswer(
   }
 }
 
-/** Yields head and body in as few pieces as possible. */
+/** Yields head and body in one piece, or the head and then each chunk of the body. */
 function* pieces(head: string, body: Uint8Array, chunked: boolean): Generator<Uint8Array> {
   const start = encoder.encode(head);
   if (!chunked) {

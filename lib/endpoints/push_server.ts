@@ -11,7 +11,7 @@ import { FrameWriter } from "./frame_writer.ts";
 export interface PushServerOptions {
   /** Address to listen on. */
   hostname: string;
-  /** 0 takes a free port. */
+  /** Port to listen on; 0 chooses a free port. */
   port: number;
   /** Bytes that may wait for one slow reader before the server closes its connection. */
   bufferLimit: number;

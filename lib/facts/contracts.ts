@@ -158,7 +158,7 @@ export function futureContracts(date: string): FutureContract[] {
   );
 }
 
-/** Underlyings with an option chain. */
+/** Underlyings for which the simulator has an option chain. */
 export const optionUnderlyings: readonly string[] = ["AAPL", "AMZN", "GOOGL", "MSFT"];
 
 /** Number of shares per option contract. */

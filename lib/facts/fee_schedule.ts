@@ -1,6 +1,7 @@
 /**
  * Finds the charges that apply to a trade on a day, from the dated rates of `data/fees.json` and the broker's tariff.
- * `chargeOf` computes the amount of a charge. The charges are cached per market, day, side and kind of listing.
+ * `chargeOf` computes the amount of a charge. The charges are cached by market, day, side, kind of listing and futures
+ * product.
  *
  * The broker does not publish its price list (commission and platform fee), so callers can replace every amount. The
  * example tariff uses list prices of Hong Kong brokers (futuhk.com/en/commissionnew, /support/topic2_283,
@@ -193,7 +194,7 @@ export function scheduleOf(key: ScheduleKey, tariff: Tariff): Schedule {
   return schedule;
 }
 
-/** A market within which all trades have the same charges. */
+/** A market with its own charges. */
 export type FeeMarket = "hk" | "us" | "shanghai" | "shenzhen" | "us-option" | "hk-future";
 
 /** A charge of the broker. It applies once per order and trading day and is rounded to the nearest cent. */
