@@ -281,7 +281,10 @@ export const account = family("account", {
     socket: { request: "TradeQueryHoldsListRequest", response: "StockQueryHoldsListResponse" },
   }),
 
-  /** Resolves to the maximum number of shares to buy at a price. The broker's newer documents use `account.buyingPower` instead. */
+  /**
+   * Resolves to the maximum number of shares to buy at a price. The broker's newer documents use `account.buyingPower`
+   * instead.
+   */
   maxBuy: operation({
     wire: "TradeQueryBuyAmount",
     group: "trade",
@@ -418,7 +421,9 @@ export const account = family("account", {
     socket: { request: "TradeQueryStockShortInfoRequest", response: "TradeQueryStockShortInfoResponse" },
   }),
 
-  /** Resolves to the exchange rates, as a map of maps: one unit of the outer currency in units of the inner currency. */
+  /**
+   * Resolves to the exchange rates, as a map of maps: one unit of the outer currency in units of the inner currency.
+   */
   exchangeRates: operation({
     wire: "queryList",
     group: "hs",

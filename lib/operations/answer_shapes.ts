@@ -15,7 +15,10 @@ import { parseRefusal } from "./wire_rows.ts";
 /** How often a form was seen, and the shortest and the longest length in characters. */
 export type Lengths = readonly [times: number, shortest: number, longest: number];
 
-/** What was seen at one place of an answer. Contains counts, forms and lengths, and no value except listed codes. */
+/**
+ * What was seen at one place of an answer. Contains counts, forms and lengths, and no value except short codes of
+ * members that have a code table.
+ */
 export interface Seen {
   /** How many values were at this place. */
   times: number;

@@ -83,8 +83,9 @@ export const fills = family("fills", {
 });
 
 /**
- * The item without a field number in each market; other markets have neither item. The published socket message `FareVo`
- * lacks `fare8` and `fare9`, but its total includes them. So the missing fee is the total minus all other items.
+ * The item without a field number in each market; other markets have neither item. The published socket message
+ * `FareVo` lacks `fare8` and `fare9`, but its total includes them. So the missing fee is the total minus all other
+ * items.
  */
 const unnumbered: Readonly<Record<string, FeeItem>> = { hk: "disputeCouncilLevy", us: "auditTrailFee" };
 

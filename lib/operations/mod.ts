@@ -36,7 +36,7 @@ export const operations: ReadonlyMap<string, AnyOperation> = new Map(
   ),
 );
 
-/** Operations that the gateway serves, without named special cases that share a path. */
+/** Operations that the gateway serves, without the special cases that share the path of another operation. */
 export const gatewayOperations: readonly AnyOperation[] = [...operations.values()].filter(
   ({ group, variantOf }) => group !== null && variantOf === undefined,
 );

@@ -45,8 +45,8 @@ export interface Paging {
   /** `cursor`: each row contains a cursor for the next page. `page`: pages are numbered. */
   readonly style: "cursor" | "page";
   /**
-   * How to recognize the last page. `short`: it has fewer rows than requested. `total`: the answer contains the number of
-   * pages. `mark`: the answer contains a mark.
+   * How to recognize the last page. `short`: it has fewer rows than requested. `total`: the answer contains the number
+   * of pages. `mark`: the answer contains a mark.
    */
   readonly last: "short" | "total" | "mark";
   /**
@@ -107,7 +107,7 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   /** Returns the ids with an unknown outcome: the answer does not mention them, or contradicts itself. */
   // deno-lint-ignore no-explicit-any -- the parameters and the answer of its own operation, as in `AnyOperation`
   unmentioned?: (params: any, answer: any) => readonly string[];
-  /** What it does to the trade login. @default nothing */
+  /** What the operation does to the trade login. @default nothing */
   tradeLogin?: "makes" | "ends";
   /** The login that the operation requires. */
   needs: Need;
@@ -204,7 +204,7 @@ export function answerShape({ response, paging }: AnyOperation): Shape {
 
 /**
  * Converts parameters that a person typed to hsgate's names and values. A member with its wire name must have the wire
- * value; a member with hsgate's name must have hsgate's value.
+ * value; a member with hsgate's name must have hsgate's value. If both names are the same, either value is accepted.
  */
 export function normalizeParams(fields: FieldsInfo, given: unknown): unknown {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return given;

@@ -323,8 +323,8 @@ export const orders = family("orders", {
   /**
    * Cancels the given orders of a market. Resolves to the orders that were cancelled and those that were not. The call
    * may time out on a day with many orders: then query the lists again and cancel the remaining orders. If the answer
-   * omits a given order, or lists it both as cancelled and as failed, the call throws an `OutcomeUnknownError` that names
-   * the order. Conditional orders must be cancelled one by one.
+   * omits a given order, or lists it both as cancelled and as failed, the call throws an `OutcomeUnknownError` that
+   * names the order. Conditional orders must be cancelled one by one.
    */
   cancelMany: operation({
     wire: "TradeBatchCancelEntrust",

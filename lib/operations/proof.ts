@@ -54,7 +54,9 @@ export function laterLists(lists: readonly string[]): string[] {
  * (on a later day: orders.history, fills.history)`.
  *
  * @param operation Without `provenBy`, the advice names every list that can show a write.
- * @param params The call's parameters with hsgate's names. Without them, the advice names the lists for each kind of call.
+ * @param params The call's parameters with hsgate's names. Without them, the advice names the lists for each kind of
+ * call.
+ * @returns Advice to look in the broker's app if no list shows the write.
  */
 export function whereToLook(operation: Provable, params?: unknown): string {
   const known = operation.provenBy === undefined ? anyWrite : operation;

@@ -392,15 +392,17 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     if (isNothing(value)) throw new MissingAnswer("a list", value);
     if (!isObject(value)) throw new Mismatch("a list", value);
     const name = names.find((each) => value[each] !== undefined);
-    if (name !== undefined) return find1(value[name]);
+    if (name !== undefined) return findUnderName(value[name]);
     return isRow(value) ? [value] : undefined;
   };
-  const find1 = (value: unknown): unknown => {
+  // Returns the list in the value of a member that should be the list.
+  const findUnderName = (value: unknown): unknown => {
     if (!isObject(value)) return value;
     if (names.some((each) => each in value)) return find(value);
     return isRow(value) ? value : undefined;
   };
-  // Returns whether a record instead of the list is a single row. A record without members is neither a row nor invalid.
+  // Returns whether a record instead of the list is a single row. A record without members is neither a row nor
+  // invalid.
   const isRow = (value: Record<string, unknown>): boolean => {
     if (Object.values(type.fields ?? {}).some(({ wire }) => value[wire] !== undefined)) return true;
     // Ignore fields without a definition, such as `#17`: they do not show whether there is a list.
@@ -430,7 +432,7 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
   };
 }
 
-/** The type of an answer that is a list of records. */
+/** The type of an answer that is a list. */
 interface RowsType<T> extends ValueType<T[]> {
   /** Type of one row. */
   readonly rows: ValueType<T>;

@@ -181,8 +181,8 @@ function wireName(name: string): string {
 }
 
 /**
- * Returns the parameters of a request that are names of a code table, with hsgate's names. They never contain values of an
- * account.
+ * Returns the parameters of a request that are names of a code table, with hsgate's names. They never contain values of
+ * an account.
  */
 export function codesOf(
   fields: FieldsInfo,

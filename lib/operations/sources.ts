@@ -1,6 +1,6 @@
 /**
- * Loads the catalogue's source files as text and reads descriptions of operations from them. Only the reference pages and
- * the command line load this module; calls do not need it.
+ * Loads the catalogue's source files as text and reads descriptions of operations from them. Only the reference pages
+ * and the command line load this module; calls do not need it.
  *
  * @module
  */
@@ -40,7 +40,7 @@ export function docOf(operationName: string): string | undefined {
   return comments.get(operationName);
 }
 
-/** Returns the catalogue's description of a family, such as `orders`: the first paragraph of its source file. */
+/** Returns the catalogue's description of a family, such as `orders`: the module comment of its source file. */
 export function docOfFamily(family: string): string | undefined {
   const head = /^\/\*\*([\s\S]*?)\*\//.exec(sources[family] ?? "")?.[1];
   return head?.replace(/@module[\s\S]*/, "").replaceAll(/\s*\n\s*\* ?/g, " ").trim();

@@ -235,7 +235,10 @@ function plainDigits(value: Decimal): Decimal {
   return /^-?\d+(\.\d+)?$/.test(value) ? value : add(value);
 }
 
-/** Decodes a decimal. Throws for a number: it is already a double, and may have lost digits. */
+/**
+ * Decodes a decimal. Throws for a number: it is already a double, and may have lost digits. Does not check that a text
+ * is a decimal.
+ */
 function decimalOf(value: unknown): Decimal {
   if (typeof value === "number") throw new InexactNumber();
   return textOf(value);
