@@ -96,7 +96,10 @@ export interface Portfolio {
 
 /** Options of {@linkcode readPortfolio}. */
 export interface PortfolioOptions {
-  /** Markets to read, and the futures account. By default all, without those that the broker rejects. */
+  /**
+   * Markets to read, and the futures account. By default all, without those that the broker rejects, and without an
+   * empty futures account.
+   */
   markets?: readonly PortfolioPlace[];
   /** Currency of the total. @default "HKD" */
   currency?: string;
@@ -172,7 +175,7 @@ export async function readPortfolio(client: Client, options: PortfolioOptions): 
   };
 }
 
-/** Returns whether this is the futures account, and it has no contracts, no fills and no cash. */
+/** Returns whether this is the futures account, and it has no contracts, fills, cash or assets. */
 function isEmptyFutures({ market, funds, holdings, fills }: MarketRead): boolean {
   const { available, totalAssets } = funds;
   return market === "futures" && holdings.length === 0 && fills.length === 0 &&
@@ -286,7 +289,7 @@ async function readQuotes(
         for (const quote of answer) quotes.set(keyOf(each.market, quote.security?.symbol ?? ""), quote);
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        notes.push(`there are no quotes of ${each.market}: ${error.message}`);
+        notes.push(`the broker rejected the query for quotes of ${each.market}: ${error.message}`);
       }
     }
   }
@@ -327,7 +330,7 @@ function holdingsOf(
         ...base,
         missing: price === undefined
           ? "no quote, so it has no value and no profit here"
-          : "the reference data do not say how many times its price one contract is worth",
+          : "the reference data have no multiplier of this contract, so it has no value and no profit here",
       };
     }
     const worth = (amount: Decimal) => normalize(multiply(amount, unit));
@@ -414,7 +417,7 @@ function marketsOf(
 ): PortfolioMarket[] {
   const own = currencyOf(market, "");
   const { available, frozen = "0", totalAssets } = funds;
-  if (available === undefined) notes.push(`the broker gave no cash of ${market}`);
+  if (available === undefined) notes.push(`the broker sent no cash amount for ${market}`);
   const held = holdings.filter((each) => each.market === market);
   const all = [...new Set([own, ...held.map(({ currency }) => currency)])];
   return all.map((currency): PortfolioMarket => {

@@ -1,6 +1,6 @@
 /**
- * Calls every read of the catalogue once for each market, and compares each answer with the catalogue before it is
- * decoded. Never calls a write, and reports no value of the account.
+ * Calls every read of the catalogue for each market, and a list for its second page too. Compares each answer with the
+ * catalogue before it is decoded. Never calls a write, and reports no value of the account.
  *
  * @module
  */
@@ -70,9 +70,10 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
   return await new Probe(options).run();
 }
 
-/** A read for one market; `undefined` if the read names no market. */
+/** A read for one market. */
 interface ReadInMarket {
   operation: AnyOperation;
+  /** `undefined` if the parameters of the read name no market. */
   market: ReturnType<typeof marketsOf>[number];
 }
 
@@ -187,8 +188,8 @@ class Probe {
   }
 
   /**
-   * Makes a call again, subscribed to its security. The broker may send bars only then. The first call was rejected, so no
-   * other program had this subscription, and the probe ends it.
+   * Makes a call again while subscribed to its security, because the broker may send bars only then. The first call was
+   * rejected, so no other program had this subscription, and the probe may end it.
    */
   async #callSubscribed(planned: PlannedCall): Promise<void> {
     const { client } = this.#options;

@@ -96,7 +96,10 @@ export type ProbeReport = z.infer<typeof report>;
 const MOST_LEVELS = 400;
 /** Maximum number of calls of a report. A probe makes about 120. */
 const MOST_CALLS = 2_000;
-/** Maximum number of values of a report. A whole probe has about 17,000. Each wrong value becomes an error of the schema. */
+/**
+ * Maximum number of values of a report. A whole probe has about 17,000. The limit bounds the number of schema errors,
+ * because each wrong value is one.
+ */
 const MOST_VALUES = 200_000;
 
 /**
