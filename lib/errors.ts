@@ -20,7 +20,10 @@ export interface ErrorContext {
 /** Marks a class of errors whose messages list mistakes, each on its own line. */
 export const listsMistakes: unique symbol = Symbol("listsMistakes");
 
-/** Base of every error that a call can throw. Never contains a password, token, key or phone number. */
+/**
+ * Base of the errors that a call can throw; an aborted call may throw the reason of its signal instead. Never contains
+ * a password, token, key or phone number.
+ */
 export class BrokerError extends Error {
   /** Name of the class. */
   override readonly name: string = "BrokerError";
