@@ -58,11 +58,11 @@ export class Evidence {
     { market, day, runningDay }: MarketDay,
     isLeftOut: boolean,
   ): Promise<ListCheck> => {
-    const near = await this.#whatShows(market, daysAround(day, runningDay));
+    const near = await this.#readRange(market, daysAround(day, runningDay));
     const range = weeksAround(day, runningDay);
     // One row of the weeks is enough to show that the lists work.
     const most = isLeftOut ? Infinity : 1;
-    const result = near.resultFor(day) ?? (await this.#whatShows(market, range, most)).resultFor(day);
+    const result = near.resultFor(day) ?? (await this.#readRange(market, range, most)).resultFor(day);
     if (result !== undefined) return result;
     const kept = this.#options.keptWithRows(market, range.from, range.to);
     if (kept !== undefined) {
@@ -78,7 +78,7 @@ export class Evidence {
   };
 
   /** Reads the lists of a range until one list shows rows. Reads each range only once. */
-  #whatShows(market: DayBookMarket, range: Range, most = Infinity): Promise<Shown> {
+  #readRange(market: DayBookMarket, range: Range, most = Infinity): Promise<Shown> {
     return remembered(this.#shown, `${market} ${range.from} ${range.to} ${most}`, async () => {
       const shown = new Shown(range);
       for (const spec of listsOf(market)) {

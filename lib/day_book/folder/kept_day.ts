@@ -25,7 +25,7 @@ import {
 import { rejectLinks } from "./export_folder.ts";
 import { otherStem } from "./write_day.ts";
 
-const FOREIGN = "not-a-day-book";
+const NOT_A_DAY_BOOK = "not-a-day-book";
 
 /** A kept reading of a day. */
 export interface KeptDay {
@@ -190,7 +190,7 @@ export function summaryIn(path: string): Summary | undefined {
   try {
     return readSummary(path).summary;
   } catch (error) {
-    if (error instanceof DayBookError && error.code === FOREIGN) return undefined;
+    if (error instanceof DayBookError && error.code === NOT_A_DAY_BOOK) return undefined;
     throw error;
   }
 }
@@ -200,7 +200,7 @@ function readText(path: string): string {
     return readRegularTextSync(`${path}/summary.json`);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
-      throw foreign(path);
+      throw notADayBook(path);
     }
     throw error;
   }
@@ -215,7 +215,7 @@ type OlderSummary = Omit<Summary, "version" | "settings" | "standing" | "contrad
 function parseSummary(path: string, text: string): Summary {
   try {
     const summary: unknown = JSON.parse(text);
-    if (!isSummary(summary)) throw foreign(path);
+    if (!isSummary(summary)) throw notADayBook(path);
     if (summary.version === 2) return summary;
     if (summary.version === 1) {
       const { settings: { markets, formats, futures }, ...rest } = summary;
@@ -226,7 +226,7 @@ function parseSummary(path: string, text: string): Summary {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw foreign(path);
+  throw notADayBook(path);
 }
 
 /**
@@ -265,11 +265,11 @@ function isSummary(value: unknown): value is Summary | OlderSummary {
 
 const isOneOf = (names: readonly string[], value: unknown) => names.some((name) => name === value);
 
-function foreign(path: string): DayBookError {
+function notADayBook(path: string): DayBookError {
   return new DayBookError(
     `Cannot export into "${path}": the folder exists but is not a day book, because its summary.json is missing or ` +
       "damaged; move it away, restore it, or choose another folder",
-    { code: FOREIGN },
+    { code: NOT_A_DAY_BOOK },
   );
 }
 

@@ -71,14 +71,14 @@ export async function checkOwner(options: OwnerOptions): Promise<string | undefi
   const had = readDigests(exportFolder.path(FILE));
   const differs = (kind: keyof Digests) =>
     had[kind] !== undefined && given[kind] !== undefined && had[kind] !== given[kind];
-  if (differs("name")) throw other(exportFolder, "the folder belongs to an account with another name");
+  if (differs("name")) throw otherAccount(exportFolder, "the folder belongs to an account with another name");
   // A user who names an account for a folder without a name confirms that the folder is this account's.
   const isNamed = given.name !== undefined && had.name === undefined;
   const isKnown = isNamed || kinds.some((kind) => had[kind] !== undefined && had[kind] === given[kind]);
   const { recognized, unconfirmedOwner } = await rejectOtherAccount(options, isKnown);
   // An account can get a new key; then its orders show that it is the same account.
   if (differs("developerKey") && !recognized) {
-    throw other(
+    throw otherAccount(
       exportFolder,
       "the folder belongs to an account with another developer key",
       `or remove "${exportFolder.path(FILE)}" if it is the same account with a new key`,
@@ -111,7 +111,7 @@ async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Prom
     const shown = await compareOrders(options, day, orders);
     if (shown === "same") return { recognized: true };
     if (shown === "other") {
-      throw other(
+      throw otherAccount(
         exportFolder,
         `the broker shows other orders for ${day} than the folder contains, and none of the folder's`,
       );
@@ -130,7 +130,11 @@ async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Prom
       unconfirmedOwner: `the broker shows ${none}, so it may be another account: ${instead}`,
     };
   }
-  throw other(exportFolder, `the broker shows ${found.list} of ${found.day} and ${none}`, `or ${instead}`);
+  throw otherAccount(
+    exportFolder,
+    `the broker shows ${found.list} of ${found.day} and ${none}`,
+    `or ${instead}`,
+  );
 }
 
 /** Returns the longest list of orders of a day; `undefined` if no list of orders has rows. */
@@ -208,7 +212,7 @@ async function firstRow(
   return undefined;
 }
 
-function other(exportFolder: ExportFolder, why: string, instead = ""): DayBookError {
+function otherAccount(exportFolder: ExportFolder, why: string, instead = ""): DayBookError {
   return new DayBookError(
     `Cannot export into "${exportFolder.out}": ${why}; ${advice}${instead === "" ? "" : `, ${instead}`}`,
     { code: "other-account" },

@@ -131,7 +131,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     (before !== undefined && hasAllOf(before, each)) ||
     (coversKept(reading, each, contradictions) && each.damaged.length === 0)
   );
-  const rivals = beside.filter((each) => !covered.includes(each)).map(({ name }) => name);
+  const uncovered = beside.filter((each) => !covered.includes(each)).map(({ name }) => name);
 
   contradictions.finish();
   const judgement = await judgeDay(dayParts);
@@ -150,7 +150,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     }
     return written;
   };
-  const asDay: Standing = { standing: "day", contradicts: rivals };
+  const asDay: Standing = { standing: "day", contradicts: uncovered };
   const text = placed(draft, asDay).summaryText;
   const isRestored = before !== undefined && before.damaged.length > 0 && before.text === text;
   if (before === undefined || isRestored || (isUndamaged(before) && coversDay && !isKeptBetter)) {
@@ -158,7 +158,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     for (const { name } of covered) exportFolder.drop(name);
     const action = isRestored
       ? "restored"
-      : rivals.length > 0
+      : uncovered.length > 0
       ? "disputed"
       : before === undefined
       ? "written"
@@ -171,14 +171,14 @@ async function place(options: PlaceOptions): Promise<Placed> {
     exportFolder.discard(day);
     for (const { name } of covered) exportFolder.drop(name);
     const { differencesFound: differences, differences: count } = draft;
-    const action = rivals.length > 0 ? "disputed" : "kept-final";
-    return { summary: seenNow(before.summary, draft), differences, count, action };
+    const action = uncovered.length > 0 ? "disputed" : "kept-final";
+    return { summary: withNewResults(before.summary, draft), differences, count, action };
   }
   const [replaced, ...needless] = covered;
   const name = replaced?.name ?? exportFolder.nextDisputed(day);
-  const written = put({ standing: "disputed", contradicts: [day, ...rivals] }, name, replaced);
+  const written = put({ standing: "disputed", contradicts: [day, ...uncovered] }, name, replaced);
   for (const each of needless) exportFolder.drop(each.name);
-  const summary = { ...seenNow(before.summary, draft), differences: draft.differences };
+  const summary = { ...withNewResults(before.summary, draft), differences: draft.differences };
   return result({ ...written, summary }, "disputed", damageOf(before, exportFolder, false));
 }
 
@@ -197,7 +197,7 @@ function rejectSecrets(folder: string, day: string, hasSecret: (path: string) =>
 }
 
 /** Returns the summary of a kept day with the results of the new reading. */
-function seenNow(kept: Summary, { checks, incomplete }: Draft): Summary {
+function withNewResults(kept: Summary, { checks, incomplete }: Draft): Summary {
   return { ...kept, checks, incomplete: [...new Set([...kept.incomplete, ...incomplete])] };
 }
 

@@ -130,14 +130,14 @@ export function sourceOf(
     params: Object.fromEntries(names.map((name) => [name, given[name]])),
     options,
   };
-  return orNothing(operation.paging === undefined ? whole(asked) : walk(asked));
+  return withMissingAsEmpty(operation.paging === undefined ? readWhole(asked) : readPages(asked));
 }
 
 /**
  * Treats an answer without a list as an empty list with an unconfirmed end, so that the export compares it with the
  * kept day. After the first page, throws the error instead.
  */
-function orNothing({ pages, isComplete, unproven, isLeftOut }: Source): Source {
+function withMissingAsEmpty({ pages, isComplete, unproven, isLeftOut }: Source): Source {
   let missing: string | undefined;
   async function* tolerant(): AsyncGenerator<Page<AnyRow>> {
     let count = 0;
@@ -160,6 +160,7 @@ function orNothing({ pages, isComplete, unproven, isLeftOut }: Source): Source {
   };
 }
 
+/** A query for a list. */
 interface Asked {
   client: Client;
   operation: AnyOperation;
@@ -168,7 +169,7 @@ interface Asked {
 }
 
 /** Reads a list that the broker returns in one answer. */
-function whole({ client, operation, params, options }: Asked): Source {
+function readWhole({ client, operation, params, options }: Asked): Source {
   let isComplete = false;
   let isLeftOut = false;
   async function* pages(): AsyncGenerator<Page<AnyRow>> {
@@ -190,7 +191,7 @@ function whole({ client, operation, params, options }: Asked): Source {
  * Reads a list in pages. If the list changes during the reading, keeps the rows so far and reports the
  * change.
  */
-function walk({ client, operation, params, options }: Asked): Source {
+function readPages({ client, operation, params, options }: Asked): Source {
   const [family = "", name = ""] = operation.name.split(".");
   // The client has one method per operation of the catalogue, with the operation's name.
   const methods = client as unknown as Readonly<Record<string, Readonly<Record<string, PagedMethod>>>>;
