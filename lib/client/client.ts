@@ -71,13 +71,13 @@ export interface ClientOptions {
   /** Why this client must not write orders, for the text of the error. @default it may write orders */
   noOrders?: string;
   /**
-   * Called right before a write is sent. The client calls the returned function when the answer has arrived or the
-   * call has failed.
+   * Called when the client passes a write to the transport. The client calls the returned function when the answer has
+   * arrived or the call has failed.
    */
   onWrite?: (write: WriteUnderWay) => () => void;
 }
 
-/** A write that was sent and has no answer yet. */
+/** A write that the transport may have sent and that has no answer yet. */
 export interface WriteUnderWay {
   /** hsgate's name of the operation, or the broker's path for an operation that the catalogue does not contain. */
   operation: string;

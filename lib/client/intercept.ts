@@ -14,7 +14,7 @@ export interface WantedWrite {
   params: unknown;
   options: CallOptions;
   /**
-   * Sends the write. Awaits `beforeWrite` of the options right before the first byte is sent; if that throws, nothing
+   * Sends the write. Awaits `beforeWrite` of the options before the transport gets the write; if that throws, nothing
    * is sent.
    */
   send(options: CallOptions): Promise<unknown>;

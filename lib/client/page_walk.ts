@@ -1,11 +1,11 @@
 /**
  * Reads the pages of one list, by the cursors of its rows or by page numbers.
  *
- * Reading ends only when the broker has shown that nothing follows. By the broker's rule, a short page is the last
- * page. But a server with a smaller page size also sends short pages, and so does a server that lost rows. So after a
- * short page, a walk by cursor queries again from the second-to-last row. A complete list answers with exactly the
- * last row. An empty answer, `null` and a list that started again at midnight differ from that, so the walk detects
- * them.
+ * Reading ends when the broker has shown that nothing follows. If that is impossible, the walk reports that the end is
+ * unproven. By the broker's rule, a short page is the last page. But a server with a smaller page size also sends short
+ * pages, and so does a server that lost rows. So after a short page, a walk by cursor queries again from the
+ * second-to-last row. A complete list answers with exactly the last row. An empty answer, `null` and a list that
+ * started again at midnight differ from that, so the walk detects them.
  *
  * @module
  */
@@ -202,7 +202,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
       const isFull = rows.length >= this.limit;
       const follows = isFull
         ? undefined
-        : await this.#whatFollows(rows.length > 0 ? undefined : { number, hasList });
+        : await this.#followingRows(rows.length > 0 ? undefined : { number, hasList });
       const isLast = !isFull && follows === undefined;
       yield { rows, number, isLast };
       if (isLast) return;
@@ -225,7 +225,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
    *
    * @param empty The page after the last row, if it was requested and came without rows.
    */
-  async #whatFollows(empty: { number: number; hasList: boolean } | undefined): Promise<
+  async #followingRows(empty: { number: number; hasList: boolean } | undefined): Promise<
     Follows<Row> | undefined
   > {
     const [before, last] = this.#tail.length === 2 ? this.#tail : [undefined, ...this.#tail];

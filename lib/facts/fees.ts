@@ -175,15 +175,15 @@ export function feesOf(order: FeeInput, tariff: Tariff = exampleTariff): Fees {
 
 /** The total fees of orders of one listing at one price, by quantity. They never fall when the quantity grows. */
 export interface FeeMeter {
-  /** Returns the total fees in cents of an order of `quantity / 10 ** scale` shares that one fill executes. */
+  /** Returns the total fees in cents of an order of `quantity / 10 ** scale` shares or contracts with a single fill. */
   cents(quantity: bigint, scale: number): bigint;
-  /** Returns the approximate fees in whole units of the currency, fast, for searches that need no exact amount. */
+  /** Returns the approximate fees in the currency, such as `18.36`, fast, for searches that need no exact amount. */
   estimate(quantity: number): number;
 }
 
 /** What the fees of a listing depend on. */
 export interface FeeMeterInput extends Omit<FeeInput, "fills" | "dayTrade"> {
-  /** Price per share. */
+  /** Price per share (also for option premiums), or in index points. */
   price: string;
 }
 

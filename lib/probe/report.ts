@@ -92,7 +92,7 @@ export type ProbeCall = z.infer<typeof call>;
 /** The report of a probe. Contains no value of the account. */
 export type ProbeReport = z.infer<typeof report>;
 
-/** Maximum nesting of a report. An answer has at most 100 levels, and each becomes three levels in its shape. */
+/** Maximum nesting of a report. A probe describes 26 levels of an answer, and each becomes three levels of a report. */
 const MOST_LEVELS = 400;
 /** Maximum number of calls of a report. A probe makes about 120. */
 const MOST_CALLS = 2_000;
