@@ -279,7 +279,7 @@ class Calls {
   readonly #machine: Machine;
   readonly #onWrite: ClientOptions["onWrite"];
   readonly #noOrders: string | undefined;
-  /** The trade password, plain and as it was sent: a broker may repeat what it received. */
+  /** Removes the trade password from errors, plain and as it was sent: a broker may repeat it in its answer. */
   readonly #hidden = new Redactor({ anyLength: true });
   readonly #closed = new AbortController();
   #aheadMs: number | undefined;

@@ -152,7 +152,7 @@ export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?:
 /** Comment after the command of {@linkcode fetchLine}. */
 export const fetchNote = "   # once: downloads the packages, so that no start waits for them";
 
-/** Returns what a recipe checks itself after its start, because the system that starts it cannot. */
+/** Returns what a recipe checks itself after its start, because the system that starts it cannot check it. */
 export function decidedInside(recipe: CompiledRecipe): string {
   const parts: string[] = [];
   for (const schedule of recipe.schedules) {

@@ -79,7 +79,7 @@ export type DifferenceKind =
 
 /**
  * What a difference means. `breaks`: hsgate cannot read the answer. `differs`: hsgate reads it, but the catalogue is
- * not right or not complete. `absent`: a member that servers may leave out did not come.
+ * not right or not complete. `absent`: a member that servers may leave out is missing.
  */
 export type Weight = "breaks" | "differs" | "absent";
 
@@ -92,7 +92,7 @@ export interface Difference {
   /** Number of values in which it was found; `of` is the number of all values at this place. */
   times: number;
   of: number;
-  /** What was expected, and what came instead; contains no value of the answer. */
+  /** What the catalogue expects, and what the answer had instead; contains no value of the answer. */
   text: string;
 }
 
@@ -497,7 +497,7 @@ class Walker {
     const breaks = key === true && this.#over !== "socket" && !(type.isList && came === undefined);
     const inner = path === "" ? wire : `${path}.${wire}`;
     this.#parents.set(inner, path);
-    const what = came === "" ? "the member is empty" : "the member did not come";
+    const what = came === "" ? "the member is empty" : "the member is missing";
     this.add(inner, "missing", breaks ? "breaks" : "absent", what);
   }
 
@@ -644,7 +644,7 @@ function envelope(
   }
   for (const name of envelopes[over]) {
     if (members[name] !== undefined || name === "respMsg" || name === "err") continue;
-    walker.add(name, "envelope", name === "data" && isOk ? "differs" : "breaks", "the member did not come");
+    walker.add(name, "envelope", name === "data" && isOk ? "differs" : "breaks", "the member is missing");
   }
 }
 

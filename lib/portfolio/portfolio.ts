@@ -109,7 +109,7 @@ export interface PortfolioOptions {
 
 /** Maximum number of securities in one request for quotes. */
 const MOST_QUOTES = 100;
-/** Maximum number of readings of a market whose holdings change during the reading. */
+/** Maximum number of times that a market is read if its holdings change during the reading. */
 const MOST_READINGS = 3;
 
 /** The members of a holding, of a security or of a future, that the portfolio uses. */
@@ -191,7 +191,7 @@ interface Reading {
   notes: string[];
 }
 
-/** Reads a market. Reads it again if a fill has changed the holdings meanwhile. */
+/** Reads a market. Reads it again if the holdings changed during the reading, at most three times in total. */
 async function readMarket(
   client: Client,
   market: PortfolioPlace,

@@ -53,7 +53,7 @@ export interface ProbeOptions {
   onCall?(call: { operation: string; market: string | undefined; done: number; planned: number }): void;
   /** Called with the report so far, at most every two seconds, and at the end. */
   onReport?(report: ProbeReport): void;
-  /** Values that must not appear in the report besides those of the answers. */
+  /** Further values that must not appear in the report, in addition to those of the answers. */
   secrets?: readonly string[];
 }
 
@@ -154,7 +154,7 @@ class Probe {
       this.#left.push({ operation: operation.name, ...market !== undefined && { market }, why });
       return true;
     };
-    if (this.#isEnded()) return left(`the probe ended before: ${this.#stopped}`);
+    if (this.#isEnded()) return left(`the probe ended before this call: ${this.#stopped}`);
     if (this.#isWithoutLogin && operation.needs === "trade-login") return left("the trade login is missing");
     const now = this.#options.machine.now() + this.#aheadMs;
     const planned = planCall(operation, market, { learned: this.#learned, now, isLast });

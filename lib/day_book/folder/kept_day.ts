@@ -230,8 +230,8 @@ function parseSummary(path: string, text: string): Summary {
 }
 
 /**
- * Returns whether a value has the members of a summary that are read here. Somebody else may have made the folder, so
- * this also checks that its file names contain no other folder.
+ * Returns whether a value has the members of a summary that this file reads. Somebody else may have made the folder, so
+ * this also checks that no file name in the summary leads to another folder.
  */
 function isSummary(value: unknown): value is Summary | OlderSummary {
   if (!isMap(value)) return false;

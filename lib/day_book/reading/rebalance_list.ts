@@ -65,7 +65,7 @@ export class RebalanceList {
     return this.#trades.length;
   }
 
-  /** Returns what the plans of the day did, in the order of their first trades. */
+  /** Returns the results of the plans of the day, in the order of their first trades. */
   get plans(): PlanQuality[] {
     return plansOf(this.#trades);
   }
