@@ -8,7 +8,7 @@ import { openPostgres, type PostgresOptions, type PostgresStore } from "../../li
 import { readPostgresUrl } from "../../lib/store/postgres_url.ts";
 import { temporarySchema } from "./postgres.ts";
 
-/** What the proxy does to a connection at the chosen message. */
+/** The fault that the proxy injects into a connection at the chosen message. */
 export type Harm =
   /** It drops the message and closes both sides. */
   | "cut"
@@ -32,7 +32,7 @@ export class DatabaseProxy implements AsyncDisposable {
   readonly #work = new Set<Promise<void>>();
   #isRefusing = false;
   #plan: { after: number; harm: Harm } | undefined;
-  /** Number of client messages that passed since the plan was made. */
+  /** Number of client messages since the last `plan()` or `count()`. The message of the fault is included. */
   #seen = 0;
 
   constructor(target: Deno.ConnectOptions | Deno.UnixConnectOptions) {
@@ -44,7 +44,7 @@ export class DatabaseProxy implements AsyncDisposable {
     return (this.#listener.addr as Deno.NetAddr).port; // it listens on TCP
   }
 
-  /** Number of client messages that passed since the plan was made. */
+  /** Number of client messages since the last `plan()` or `count()`. The message of the fault is included. */
   get seen(): number {
     return this.#seen;
   }

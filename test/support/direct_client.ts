@@ -8,7 +8,7 @@ import type { DirectOptions } from "../../lib/transports/direct/mod.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { type PlatformInfo, type PlatformOptions, startPlatform } from "../../lib/simulator/platform/mod.ts";
 
-/** Starts a platform that only checks its market in `round()`. */
+/** Starts a platform without a timer: it processes orders and pushes changes only when the test calls `round()`. */
 export function startQuietPlatform(options: Partial<PlatformOptions> = {}) {
   const clock = new ManualClock(Date.parse("2025-08-15T02:00:00Z"));
   return startPlatform({ seed: 7, days: 5, clock, pushIntervalMs: 0, ...options });

@@ -1,5 +1,5 @@
 /**
- * Provides a proxy between a client and the simulated platform. It replaces the address of the trade socket by its own,
+ * Provides a proxy between a client and the simulated platform. It replaces the address of the trade socket with its own,
  * records the headers of the client's frames, and can cut or freeze the connections.
  *
  * @module
@@ -23,7 +23,7 @@ export interface DirectProxy extends AsyncDisposable {
   info: PlatformInfo;
   /** Frames that the client sent on the trade connection. */
   sent: SentFrame[];
-  /** Requests over HTTP, by path. */
+  /** Paths of the requests over HTTP, in order. */
   posted: string[];
   /** Number of client bytes that still pass before the connection is closed; by default all. */
   passBytes: number;

@@ -16,8 +16,9 @@ export interface Arrived {
 }
 
 /**
- * How the server reacts to a request: bytes to send, or no answer. With `twice`, it sends the bytes again after a pause
- * in which a client may return the connection to a pool.
+ * How the server reacts to a request. It sends bytes, closes the connection (`"hang-up"`), or does not answer
+ * (`"silence"`). With `close`, it closes the connection after the bytes. With `twice`, it sends the bytes again after
+ * a pause in which a client may return the connection to a pool.
  */
 export type Reaction = { send: string; close?: boolean; twice?: boolean } | "hang-up" | "silence";
 
@@ -65,7 +66,7 @@ export function farEnd(react: (request: Arrived, index: number) => Reaction | Pr
     const decoder = new TextDecoder();
     try {
       for (;;) {
-        const request = take(text);
+        const request = parseRequest(text);
         if (request === undefined) {
           const count = await connection.read(buffer);
           if (count === null) break;
@@ -119,7 +120,7 @@ async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void>
   for (let sent = 0; sent < bytes.length;) sent += await connection.write(bytes.subarray(sent));
 }
 
-function take(text: string): { arrived: Arrived; rest: string } | undefined {
+function parseRequest(text: string): { arrived: Arrived; rest: string } | undefined {
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) return undefined;
   const head = text.slice(0, end);

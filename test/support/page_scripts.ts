@@ -1,5 +1,6 @@
 /**
- * Reads the scripts of pages, and runs them against the simulator. Only addresses are replaced, or added for pushes.
+ * Extracts the scripts from pages of the documentation, and runs them against the simulator. It changes only their
+ * addresses, and adds the address of the push stream.
  */
 import { assert, assertEquals } from "@std/assert";
 import { ShiftedClock } from "../../lib/time.ts";
@@ -26,7 +27,7 @@ export function scriptsOf(...paths: string[]): PageScript[] {
   );
 }
 
-/** Patterns of what each script prints, by its name. */
+/** Patterns that the output of each script must match, by the script's name. */
 export const expected: Record<string, RegExp[]> = {
   funds: [/^assets \d+\.\d\d HKD, available \d+\.\d\d HKD$/m, /00\d{3}\.HK/],
   fees: [/^2025-08-1\d (buy|sell) \d+ AAPL at \d+/m, /^fees \d+\.\d\d USD$/m],
@@ -43,7 +44,7 @@ interface RunOptions {
   deno?: string;
   /** Further flags of `deno run`. */
   flags?: readonly string[];
-  /** The environment, which then replaces the one of this process. */
+  /** Environment of the script. @default the environment of this process */
   env?: Record<string, string>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Chooses at which points of a program a test harms it: at every point, or at a sample of them.
+ * Chooses the points of a program at which a test injects a fault: every point, or a sample.
  *
  * @module
  */
@@ -24,7 +24,10 @@ export function wantedPoints(sample: "all" | number): PointsWanted {
   };
 }
 
-/** Returns points from 0 to `count - 1`, increasing. A sample has one random point of each of its equal parts. */
+/**
+ * Returns points from 0 to `count - 1`, increasing. For a sample, it divides the range into equal parts and chooses one
+ * random point in each.
+ */
 export function choosePoints(count: number, { points, seed }: PointsWanted): number[] {
   if (points === "all" || points >= count) return Array.from({ length: count }, (_, at) => at);
   const random = randomFrom(seed);

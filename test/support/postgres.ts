@@ -40,7 +40,10 @@ export async function findPostgres(): Promise<string | undefined> {
   return undefined;
 }
 
-/** Creates a schema that is removed at the end of the test. */
+/**
+ * Returns a URL with the name of a new schema. The first store that opens the URL creates the schema; the disposal
+ * drops it.
+ */
 export function temporarySchema(
   url: string,
 ): { url: string; schema: string } & AsyncDisposable {
@@ -56,7 +59,7 @@ export function temporarySchema(
   };
 }
 
-/** Runs a statement as the database administrator, outside every store. */
+/** Runs a statement as the user of the URL, on its own connection and outside every store. Resolves to the rows. */
 export async function asAdmin(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const plain = new URL(url);
   plain.searchParams.delete("schema");

@@ -75,7 +75,8 @@ export async function startServer(): Promise<PostgresServer | string> {
   const data = `${folder}/data`;
   const filler = `${folder}/filler`;
   if (isRoot) await run("chown", ["nobody", folder]);
-  const port = 5432; // of a socket in a folder of its own
+  // It is only part of the name of a socket in the new folder, so it cannot collide with another server.
+  const port = 5432;
   const start = async () => {
     const options = `-k ${folder} -p ${port} -c listen_addresses= -c max_connections=20`;
     if (!await as("pg_ctl", ["start", "-w", "-D", data, "-l", `${folder}/log`, "-o", options])) {

@@ -62,9 +62,9 @@ export async function within<T>(
 }
 
 /**
- * Reads a stream of text until it contains what is awaited.
+ * Reads a stream of text until `isSo` returns true for all text so far. `text` is what the caller has already read.
  *
- * @returns All text that was read.
+ * @returns All text so far, including `text`.
  * @throws {Error} If the stream ends before that, or the limit passes. The message contains the text that was
  * read.
  */
