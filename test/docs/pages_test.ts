@@ -7,7 +7,7 @@ import { commands } from "../../tasks/commands/table.ts";
 const headings = (page: string, level: string) =>
   page.split("\n").filter((line) => line.startsWith(`${level} `)).map((line) => line.slice(level.length + 1));
 
-Deno.test("recipesPage() lists every step with its parameters, including nested ones", async () => {
+Deno.test("recipesPage() lists every step; its tables include a nested parameter and a default", async () => {
   const page = await recipesPage();
   const steps = headings(page, "###").filter((heading) => heading.startsWith("`"));
   assertEquals(steps, stepNames.map((name) => `\`${name}\``));

@@ -53,7 +53,7 @@ Deno.test('README\'s two export lines read the file of --info, and its command "
   assertEquals(JSON.parse(new TextDecoder().decode(stdout)), []);
 });
 
-Deno.test("README begins with exactly these two commands", () => {
+Deno.test("README contains the npx commands for the demo and for the tests", () => {
   assertStringIncludes(readme, "npx -y deno@2.9.6 task demo");
   assertStringIncludes(readme, "npx -y deno@2.9.6 task test");
 });

@@ -6,7 +6,7 @@ import { cli, envOf, folder, simulate } from "../cli/runner_support.ts";
 const root = new URL("../../", import.meta.url);
 const page = Deno.readTextFileSync(new URL("docs/recipes.md", root));
 
-/** Returns the files by the name in their first line. */
+/** The files of the page, by the name in their first line. */
 const files = Object.fromEntries(
   [...page.matchAll(/```(?:ts|yaml)\n((?:#|\/\/) (\w+\.(?:ts|yaml))\n[^]*?)```/g)].map(
     ([, text = "", name = ""]) => [name, text],
@@ -53,7 +53,7 @@ Deno.test("docs/recipes.md contains the files that these tests run, and check re
   assertEquals(success, true, new TextDecoder().decode(stderr));
 });
 
-Deno.test("docs/recipes.md's first recipe warns when it should, and not otherwise", async () => {
+Deno.test("docs/recipes.md's first recipe warns if the funds are below its floor, and not otherwise", async () => {
   await using gateway = await simulate({});
   await using desk = chat();
   await using dir = await written();
