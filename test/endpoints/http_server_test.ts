@@ -19,7 +19,7 @@ function serve(): HttpServer & { asked: string[] } {
   return Object.assign(server, { asked });
 }
 
-Deno.test("HttpServer answers any client under the paths of the gateway, whole and in chunks", async () => {
+Deno.test("HttpServer answers at the gateway's paths, whole and in chunks, and returns 404 for other paths", async () => {
   const server = serve();
   const ask = async (path: string, init: RequestInit = {}) => {
     const answer = await fetch(`http://127.0.0.1:${server.port}${path}`, init);
@@ -38,7 +38,7 @@ Deno.test("HttpServer answers any client under the paths of the gateway, whole a
   await server.close();
 });
 
-Deno.test("HttpServer refuses a long body and the page of another origin before its handler is called", async () => {
+Deno.test("HttpServer refuses a body above its limit and a request from another origin, without calling its handler", async () => {
   const server = serve();
   const url = `http://127.0.0.1:${server.port}/trade/TradeEntrust`;
   const ask = async (init: RequestInit) => {
