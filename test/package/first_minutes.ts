@@ -25,8 +25,8 @@ function freePorts(): [string, string] {
   return [String(one.addr.port), String(other.addr.port)];
 }
 
-/** Longest wait for something that usually takes less than a minute. */
-const MINUTES = { limitMs: 240_000 };
+/** Limit of a wait that usually takes less than a minute. */
+const LONG_WAIT = { limitMs: 240_000 };
 
 /** Presses Ctrl-C, and waits until the program has ended without an error. */
 async function stop(child: Deno.ChildProcess, outputs: readonly ReadableStreamDefaultReader<unknown>[]) {
@@ -37,7 +37,10 @@ async function stop(child: Deno.ChildProcess, outputs: readonly ReadableStreamDe
   assertEquals((await child.status).code, 0);
 }
 
-/** Types every block that is for the machine, and returns how many commands it typed, and what they printed. */
+/**
+ * Types every block that is for the machine. Resolves to the number of commands, and `of`: the output of a block, by
+ * its last line.
+ */
 async function walk(machine: Machine, own: "npx" | "deno") {
   const [http, push] = freePorts();
   const printed = new Map<string, string>();
@@ -58,18 +61,18 @@ async function walk(machine: Machine, own: "npx" | "deno") {
     if (block.startsWith("hsgate sim ")) {
       const sim = machine.start(block);
       const out = sim.stdout.pipeThrough(new TextDecoderStream()).getReader();
-      await readUntil("the simulator", out, (all) => all.includes("Ctrl+C"), MINUTES);
+      await readUntil("the simulator", out, (all) => all.includes("Ctrl+C"), LONG_WAIT);
       const err = sim.stderr.pipeThrough(new TextDecoderStream()).getReader();
       let shown = "";
       close = () => stop(sim, [out, err]);
       alerts = {
         read: async (isSo, what) =>
-          void (shown = await readUntil(what, err, isSo, { ...MINUTES, text: shown })),
+          void (shown = await readUntil(what, err, isSo, { ...LONG_WAIT, text: shown })),
       };
     } else if (block === "hsgate schedule") {
       const schedule = machine.start(block);
       const log = schedule.stdout.pipeThrough(new TextDecoderStream()).getReader();
-      await readUntil("the first run", log, (all) => all.includes('"run-ended"'), MINUTES);
+      await readUntil("the first run", log, (all) => all.includes('"run-ended"'), LONG_WAIT);
       await alerts?.read((all) => /^Notice: 00700\.HK is at [\d.]+$/m.test(all), "the alert");
       await stop(schedule, [log, schedule.stderr.getReader()]);
     } else {
@@ -86,7 +89,8 @@ async function walk(machine: Machine, own: "npx" | "deno") {
 }
 
 /**
- * Checks what the commands printed, the files that they left, and that the command for fees that they suggest works.
+ * Checks the output of the commands and the files that they wrote. Also runs the command for fees that their output
+ * suggests.
  */
 async function assertWorks(machine: Machine, { of }: Awaited<ReturnType<typeof walk>>): Promise<void> {
   assertEquals(await machine.folder(), `${machine.home}/trading`);

@@ -1,5 +1,5 @@
 /**
- * Tests of the npm package: makes it, installs it with npm into an empty folder with an empty home, and uses it there.
+ * Tests the npm package: packs it, installs it with npm into an empty folder with an empty home, and uses it there.
  * Downloads packages, so `deno task ok` runs it, and `deno task test` does not.
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -55,7 +55,7 @@ Deno.test("the npm package works in an empty home that has only Node.js and npm"
   const data = `${home}/.local/share/hsgate`;
 
   await t.step(
-    "npx hsgate answers without a banner, from a copy that no package manager removes",
+    "npx hsgate copies itself to the data folder once, and prints only the answer of its command",
     async () => {
       const first = await run(["npx", "hsgate", "--version"]);
       assertEquals([first.code, first.out], [0, `hsgate ${project.version}\n`], first.err);
@@ -87,28 +87,34 @@ Deno.test("the npm package works in an empty home that has only Node.js and npm"
     assertStringIncludes(wrong.err, `Type '"mars"' is not assignable to type`);
   });
 
-  await t.step("npx hsgate init makes a folder that works, and deploy names paths that last", async () => {
-    const init = await run(["npx", "hsgate", "init", "desk", "--yes"]);
-    assertEquals(init.code, 0, init.err);
-    assertStringIncludes(init.out, "  npx hsgate check ");
-    const desk = `${folder}/desk`;
-    const day = await run(["npx", "hsgate", "run", "end_of_day"], desk);
-    assertEquals(day.code, 0, day.out + day.err);
-    const fees = await run([deno, "task", "-q", "fees"], desk);
-    assertEquals(fees.code, 0, fees.out + fees.err);
-    const store = ["--store", `${home}/h.db`];
-    const units = await run(["npx", "hsgate", "deploy", "--to", "systemd", "--out", "units", ...store], desk);
-    assertEquals(units.code, 0, units.err);
-    const [, program = "", runtime = ""] = /^Each start runs (\S+) with (\S+)$/m.exec(units.out) ??
-      [];
-    assert([program, runtime].every((path) => path.startsWith(`${data}/`)), units.out);
-    const unit = await Deno.readTextFile(`${desk}/units/hsgate-end-of-day.service`);
-    assertStringIncludes(unit, `${runtime} run`);
-    assertStringIncludes(unit, program);
-    assert(!unit.includes("node_modules"), unit);
-  });
+  await t.step(
+    "npx hsgate init creates a working folder, and deploy writes paths outside node_modules",
+    async () => {
+      const init = await run(["npx", "hsgate", "init", "desk", "--yes"]);
+      assertEquals(init.code, 0, init.err);
+      assertStringIncludes(init.out, "  npx hsgate check ");
+      const desk = `${folder}/desk`;
+      const day = await run(["npx", "hsgate", "run", "end_of_day"], desk);
+      assertEquals(day.code, 0, day.out + day.err);
+      const fees = await run([deno, "task", "-q", "fees"], desk);
+      assertEquals(fees.code, 0, fees.out + fees.err);
+      const store = ["--store", `${home}/h.db`];
+      const units = await run(
+        ["npx", "hsgate", "deploy", "--to", "systemd", "--out", "units", ...store],
+        desk,
+      );
+      assertEquals(units.code, 0, units.err);
+      const [, program = "", runtime = ""] = /^Each start runs (\S+) with (\S+)$/m.exec(units.out) ??
+        [];
+      assert([program, runtime].every((path) => path.startsWith(`${data}/`)), units.out);
+      const unit = await Deno.readTextFile(`${desk}/units/hsgate-end-of-day.service`);
+      assertStringIncludes(unit, `${runtime} run`);
+      assertStringIncludes(unit, program);
+      assert(!unit.includes("node_modules"), unit);
+    },
+  );
 
-  await t.step("with only Deno, the task install writes a command", async () => {
+  await t.step("deno task install writes an hsgate command that runs", async () => {
     const [version = ""] = [...Deno.readDirSync(data)].map(({ name }) => name);
     const toolkit = `${data}/${version}/toolkit`;
     const command = await run([deno, "task", "-q", "install", "--root", `${home}/deno`], toolkit);

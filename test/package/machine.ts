@@ -17,7 +17,10 @@ const USUAL = [
   "uname",
 ];
 
-/** Environment of a new user; settings of the network and of npm stay, because packages are downloaded. */
+/**
+ * Returns the environment of a new user. It keeps the search path, and the settings of the network and of npm, because
+ * tests download packages.
+ */
 export function environment(home: string): Record<string, string> {
   const kept = /^(PATH|LANG|TMPDIR|DENO_TLS_CA_STORE|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|(https?|no)_proxy)$/i;
   const own = Object.entries(Deno.env.toObject());
@@ -54,7 +57,10 @@ function pathOf(name: string): string {
   throw new Error(`Cannot make a machine with "${name}": the search path does not have it`);
 }
 
-/** A machine with an empty home. The terminals share what earlier commands exported, and their folder. */
+/**
+ * A machine with an empty home. Each command runs in its own shell, with the exports and in the folder of the commands
+ * before it.
+ */
 export class Machine implements AsyncDisposable {
   readonly #place: string;
   readonly #env: Record<string, string>;
@@ -72,7 +78,7 @@ export class Machine implements AsyncDisposable {
     const env = {
       ...environment(`${place}/home`),
       PATH: await programs(`${place}/bin`, names),
-      // Packages that this machine has installed globally, such as Deno, must not help.
+      // The test must not use packages that the real machine has installed globally, such as Deno.
       npm_config_prefix: `${place}/npm`,
     };
     const machine = new Machine(place, env);
