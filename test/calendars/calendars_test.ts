@@ -35,12 +35,16 @@ Deno.test("sessionOn() returns a regular Hong Kong session with its lunch break 
   });
 });
 
-Deno.test("sessionOn() returns the hours of each market", pure, () => {
-  assertEquals(hours("XNYS", "2025-08-15"), "09:30 16:00");
-  assertEquals(hours("XSHG", "2025-08-15"), "09:30 11:30 13:00 15:00");
-  assertEquals(hours("XSHE", "2025-08-15"), "09:30 11:30 13:00 15:00");
-  assertEquals(hours("CONNECT_SH", "2025-08-15"), "09:30 11:30 13:00 15:00");
-});
+Deno.test(
+  "sessionOn() returns the regular hours of New York, the mainland and a northbound link",
+  pure,
+  () => {
+    assertEquals(hours("XNYS", "2025-08-15"), "09:30 16:00");
+    assertEquals(hours("XSHG", "2025-08-15"), "09:30 11:30 13:00 15:00");
+    assertEquals(hours("XSHE", "2025-08-15"), "09:30 11:30 13:00 15:00");
+    assertEquals(hours("CONNECT_SH", "2025-08-15"), "09:30 11:30 13:00 15:00");
+  },
+);
 
 Deno.test("sessionOn() follows New York's clock changes", pure, () => {
   assertEquals(open("XNYS", "2025-03-07").openAt, Date.UTC(2025, 2, 7, 14, 30));
@@ -105,13 +109,17 @@ Deno.test(
   },
 );
 
-Deno.test("northbound links trade when both markets trade", pure, () => {
-  assertEquals(builtInCalendars.sessionOn("CONNECT_SH", "2025-04-18"), "closed"); // Good Friday in Hong Kong
-  assertEquals(builtInCalendars.sessionOn("CONNECT_SZ", "2025-02-03"), "closed"); // mainland still on holiday
-  assert(typeof builtInCalendars.sessionOn("XHKG", "2025-02-03") !== "string");
-  assertEquals(builtInCalendars.sessionOn("CONNECT_SH", "2023-09-01"), "closed"); // typhoon in Hong Kong
-  assertEquals(open("CONNECT_SH", "2023-04-28").date, "2023-04-28"); // settlement falls on a holiday
-});
+Deno.test(
+  "a northbound link is closed if either market is closed, and trades before a holiday of Hong Kong since 2023-04-24",
+  pure,
+  () => {
+    assertEquals(builtInCalendars.sessionOn("CONNECT_SH", "2025-04-18"), "closed"); // Good Friday in Hong Kong
+    assertEquals(builtInCalendars.sessionOn("CONNECT_SZ", "2025-02-03"), "closed"); // mainland still on holiday
+    assert(typeof builtInCalendars.sessionOn("XHKG", "2025-02-03") !== "string");
+    assertEquals(builtInCalendars.sessionOn("CONNECT_SH", "2023-09-01"), "closed"); // typhoon in Hong Kong
+    assertEquals(open("CONNECT_SH", "2023-04-28").date, "2023-04-28"); // the last day before a holiday of Hong Kong
+  },
+);
 
 Deno.test(
   "northbound trading continues to the mainland close on a Hong Kong half-day, and opens late if Hong Kong opens late",
@@ -160,11 +168,15 @@ Deno.test("previousSession() and nextSession() exclude the given day and skip ho
   assertEquals(builtInCalendars.previousSession("XNYS", "2028-01-01").date, "2027-12-31");
 });
 
-Deno.test("sessionsBetween() returns the actual sessions from 2024-08-16 to 2025-08-15", pure, () => {
-  const count = (mic: Mic) => builtInCalendars.sessionsBetween(mic, "2024-08-16", "2025-08-15").length;
-  // The numbers of daily bars that the exchanges published for that year.
-  assertEquals([count("XHKG"), count("XSHG"), count("XSHE"), count("XNYS")], [245, 242, 242, 250]);
-});
+Deno.test(
+  "sessionsBetween() returns one session for each daily bar that the exchanges published from 2024-08-16 to 2025-08-15",
+  pure,
+  () => {
+    const count = (mic: Mic) => builtInCalendars.sessionsBetween(mic, "2024-08-16", "2025-08-15").length;
+    // The published numbers of daily bars.
+    assertEquals([count("XHKG"), count("XSHG"), count("XSHE"), count("XNYS")], [245, 242, 242, 250]);
+  },
+);
 
 Deno.test(
   "sessionsBetween() includes both ends, and returns nothing if the end is before the start",
@@ -178,17 +190,21 @@ Deno.test(
   },
 );
 
-Deno.test("nextSession() and previousSession() find the same sessions on every market", pure, () => {
-  for (const mic of MICS) {
-    const days = builtInCalendars.sessionsBetween(mic, "2024-01-02", "2026-12-31");
-    for (let i = 1; i < days.length; i++) {
-      const [before, after] = [days[i - 1]!, days[i]!]; // `i` is a valid index
-      assertEquals(builtInCalendars.nextSession(mic, before.date), after);
-      assertEquals(builtInCalendars.previousSession(mic, after.date), before);
-      assert(before.closeAt < after.openAt && after.openAt < after.closeAt);
+Deno.test(
+  "nextSession() and previousSession() return the neighbours of each session of sessionsBetween()",
+  pure,
+  () => {
+    for (const mic of MICS) {
+      const days = builtInCalendars.sessionsBetween(mic, "2024-01-02", "2026-12-31");
+      for (let i = 1; i < days.length; i++) {
+        const [before, after] = [days[i - 1]!, days[i]!]; // `i` is a valid index
+        assertEquals(builtInCalendars.nextSession(mic, before.date), after);
+        assertEquals(builtInCalendars.previousSession(mic, after.date), before);
+        assert(before.closeAt < after.openAt && after.openAt < after.closeAt);
+      }
     }
-  }
-});
+  },
+);
 
 Deno.test("calendarZone matches the instants of the sessions", pure, () => {
   for (const mic of MICS) {

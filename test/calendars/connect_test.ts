@@ -13,7 +13,7 @@ const hours = (mic: Mic, date: string): string => {
   return [session.open, ...session.breaks.flatMap(({ from, to }) => [from, to]), session.close].join(" ");
 };
 
-Deno.test("southbound links trade on the days that the exchanges announced for 2018", pure, () => {
+Deno.test("southbound links are closed on the days that the exchanges announced for 2018", pure, () => {
   // By the exchanges' announcement, closed on these weekdays in addition to mainland holidays.
   const announced =
     "2018-02-13 2018-02-14 2018-03-30 2018-04-02 2018-04-03 2018-04-04 2018-04-26 2018-04-27 " +
@@ -27,21 +27,26 @@ Deno.test("southbound links trade on the days that the exchanges announced for 2
   assertEquals(mainland.filter((day) => !southbound.includes(day)).join(" "), announced);
 });
 
-Deno.test("southbound links trade on the days announced for 2022, also before holidays", pure, () => {
-  const closed = "2022-01-27 2022-01-28 2022-03-31 2022-04-01 2022-04-15 2022-04-18 2022-04-28 2022-04-29 " +
-    "2022-05-09 2022-07-01";
-  const mainland = builtInCalendars.sessionsBetween("XSHG", "2022-01-04", "2022-09-28").map(({ date }) =>
-    date
-  );
-  const southbound = builtInCalendars.sessionsBetween("CONNECT_HK", "2022-01-04", "2022-09-28").map((
-    { date },
-  ) => date);
-  assertEquals(mainland.filter((day) => !southbound.includes(day)).join(" "), closed);
-  assertEquals(
-    open("CONNECT_HK", "2021-12-28 2021-12-29 2021-12-30 2021-12-31 2022-01-03 2022-01-04"),
-    "2021-12-28 2022-01-04",
-  );
-});
+Deno.test(
+  "southbound links are closed on the days announced for 2022, including days before holidays",
+  pure,
+  () => {
+    const closed =
+      "2022-01-27 2022-01-28 2022-03-31 2022-04-01 2022-04-15 2022-04-18 2022-04-28 2022-04-29 " +
+      "2022-05-09 2022-07-01";
+    const mainland = builtInCalendars.sessionsBetween("XSHG", "2022-01-04", "2022-09-28").map(({ date }) =>
+      date
+    );
+    const southbound = builtInCalendars.sessionsBetween("CONNECT_HK", "2022-01-04", "2022-09-28").map((
+      { date },
+    ) => date);
+    assertEquals(mainland.filter((day) => !southbound.includes(day)).join(" "), closed);
+    assertEquals(
+      open("CONNECT_HK", "2021-12-28 2021-12-29 2021-12-30 2021-12-31 2022-01-03 2022-01-04"),
+      "2021-12-28 2022-01-04",
+    );
+  },
+);
 
 Deno.test("southbound links trade on days before mainland holidays since 2023-04-24", pure, () => {
   assertEquals(open("CONNECT_HK", "2023-01-18 2023-01-19 2023-01-20 2023-01-26 2023-01-27"), "2023-01-18");

@@ -99,7 +99,7 @@ Deno.test("New York's sessions have the same local hours before and after each c
   }
 });
 
-Deno.test("first and last sessions of the months of 2024 and 2025", pure, () => {
+Deno.test("each month has the known first and last session, for a year of each exchange", pure, () => {
   const ends = (mic: Mic, year: number) => {
     const months = Map.groupBy(yearOf(mic, year), ({ date }) => date.slice(5, 7));
     return [...months.values()].map((days) => `${days[0]?.date.slice(5)} ${days.at(-1)?.date.slice(8)}`).join(
@@ -121,7 +121,7 @@ Deno.test("first and last sessions of the months of 2024 and 2025", pure, () => 
 });
 
 Deno.test(
-  "the calendars have the sessions that the exchanges announced around the turn of each year",
+  "each year begins with the known first session",
   pure,
   () => {
     const opens = (mic: Mic) =>

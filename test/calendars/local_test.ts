@@ -84,7 +84,7 @@ Deno.test(
 );
 
 Deno.test(
-  "short hours set by hand close Stock Connect too, except on an announced half-day",
+  "an override with short hours also shortens Stock Connect, unless it marks the day as a Hong Kong half-day",
   pure,
   () => {
     const noon = line("XHKG", "2026-11-24", "09:30-12:00");
@@ -135,7 +135,7 @@ Deno.test(
     assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);
     const noon = line("XHKG", "2026-12-24", "09:30-12:00");
     assertEquals(builtInCalendars.isOverrideNeedless({ ...noon, halfDay: true }), true);
-    assertEquals(builtInCalendars.isOverrideNeedless(noon), false); // unlike the half-day in the data, it closes Stock Connect
+    assertEquals(builtInCalendars.isOverrideNeedless(noon), false); // unlike the half-day in the data, it shortens northbound trading
     assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-24", "open")), false);
     assertEquals(builtInCalendars.isOverrideNeedless(line("XSHG", "2027-10-01", "closed")), false);
     assertEquals([
@@ -260,7 +260,7 @@ Deno.test("Calendars use installed data only if it is newer than the built-in da
   assertEquals(hours(olderOne, "XHKG", "2027-02-08"), "closed");
 });
 
-Deno.test("parseLocalFile() lists two hundred mistakes of a file, and ends soon for every file", async () => {
+Deno.test("parseLocalFile() lists at most two hundred mistakes, also for large or deeply nested files", async () => {
   const messageOf = async (text: string) => {
     const error = await assertRejects(() => parseLocalFile(text, "days.json"), InvalidParamsError);
     return error.message.split("\n");
@@ -269,7 +269,7 @@ Deno.test("parseLocalFile() lists two hundred mistakes of a file, and ends soon 
   const many = await messageOf(`{"format":1,"overrides":[\n${Array(4000).fill(wrong).join(",\n")}]}`);
   assertEquals([many.length, many.at(-1)], [202, "and 23799 more"]);
   assertStringIncludes(many[200]!, "days.json:35: overrides.33.");
-  // Comparing each name with all others, or each year with all days, would take minutes.
+  // With a comparison of each name with all others, or of each year with all days, these files would take minutes.
   const names = (count: number) => Array.from({ length: count }, (_, index) => `"n${index}":1`).join(",");
   const market = await messageOf(`{"format":1,"calendars":{"XHKG":{${names(18_000)}}}}`);
   assertStringIncludes(market[1]!, "days.json:1: calendars.XHKG.n0: expected one of mic");
