@@ -2,8 +2,9 @@
  * Compares the direct transport with a bare client that does only the cryptography: 1,000 concurrent calls over one
  * socket, and the start of a one-call script.
  *
- * Both sign, encrypt, verify and decrypt. The bare client has no messages, ids or time limits, and reads answers only
- * to count them. Each client has its own simulator, because a login of one would invalidate the other's token.
+ * Both sign, encrypt, verify and decrypt. The bare client encodes its messages in advance. It has no time limits, and
+ * counts the answers without matching them to requests. Each client has its own simulator, because a login of one would
+ * invalidate the other's token.
  *
  * @module
  */
@@ -94,8 +95,8 @@ report({
 });
 
 /**
- * The start of a one-call script. Its floor is a script of `node:crypto` and hand-made bytes, which the tests of the
- * simulator use as a client that shares no code with the toolkit.
+ * Folder of the one-call scripts, whose start is measured. The floor is a script with the client that the tests of the
+ * simulator use: it has only `node:crypto` and hand-made bytes, and shares no code with the toolkit.
  */
 const folder = await Deno.makeTempDir({ prefix: "hsgate-bench-" });
 const root = new URL("../../", import.meta.url);

@@ -1,9 +1,10 @@
 /**
  * Counts the files of `lib` that one funds call, one pushed quote and one slot pass through: the files with a
- * function that runs each time. The slot is one of a recipe that places an order: it begins with the scheduler's pass,
- * and ends when the ended run is in the store. Each of the three ways is repeated twice in one process and six times in
- * another, both with V8's counters. A function is counted if it ran at least four times more in the second process. The
- * broker is another process.
+ * function that runs each time. The slot belongs to a recipe that places an order. It begins with the scheduler's pass,
+ * and ends when the store has the result of the run.
+ *
+ * The benchmark repeats each of these three ways twice in one process and six times in another, both with V8's coverage
+ * counters. A function counts if it ran at least four times more in the second process. The simulator is another process.
  *
  * @module
  */
@@ -50,8 +51,8 @@ const BUY = {
   }],
 };
 
-/** The broker's day begins at this time. */
-const OPEN = "2025-08-15T10:00:00+08:00";
+/** The simulator's clock starts at this time. */
+const CLOCK_START = "2025-08-15T10:00:00+08:00";
 
 const [chosen, times, info] = Deno.args;
 if (chosen !== undefined && times !== undefined) {
@@ -81,7 +82,7 @@ async function receiveQuotes(times: number): Promise<void> {
 async function runSlots(times: number, info: SimulatorInfo): Promise<void> {
   await using client = await clientOf(info);
   await using store = await openSqlite(":memory:");
-  let now = Date.parse(OPEN);
+  let now = Date.parse(CLOCK_START);
   const ended: string[] = [];
   await using scheduler = new Scheduler({
     calendars: () => builtInCalendars,
@@ -157,9 +158,9 @@ async function countCalls(way: string, times: number, info: SimulatorInfo): Prom
 
 async function main(): Promise<void> {
   for (const [name, { most }] of Object.entries(ways)) {
-    // Each way gets a new broker whose day has just begun.
+    // Each process gets a new simulator.
     const count = async (times: number) => {
-      await using simulator = await startSimulator(["--clock", OPEN]);
+      await using simulator = await startSimulator(["--clock", CLOCK_START]);
       return await countCalls(name, times, simulator.info);
     };
     const [few, many] = [await count(FEW), await count(MANY)];

@@ -1,6 +1,6 @@
 /**
  * Compares a store with ten years of runs with a new store: a scheduler pass with nothing due and with 394 runs due, and
- * the commands `runs` and `why`. The floor is the new store; both are measured alternately.
+ * the queries of the commands `runs` and `why`. The floor is the new store; both are measured alternately.
  *
  * @module
  */
@@ -136,7 +136,7 @@ class Bench {
     await this.#scheduler.drain();
   }
 
-  async look(): Promise<void> {
+  async runs(): Promise<void> {
     await latestRuns(this.store, { states: ["ok", "failed", "unknown"], limit: 20 });
     await latestRuns(this.store, { recipe: "recipe-0", states: ["failed", "unknown"], limit: 20 });
   }
@@ -155,9 +155,9 @@ try {
   for (const due of [false, true]) {
     await using empty = await Bench.open(`${folder}/empty-${due}.db`, { isFilled: false, due });
     await using filled = await Bench.open(`${folder}/filled-${due}.db`, { isFilled: true, due });
-    const ways: [name: string, way: "tick" | "look" | "why", most: number][] = due
+    const ways: [name: string, way: "tick" | "runs" | "why", most: number][] = due
       ? [["tick-394-due", "tick", 3]]
-      : [["tick-idle", "tick", 3], ["runs", "look", 30], ["why", "why", 30]];
+      : [["tick-idle", "tick", 3], ["runs", "runs", 30], ["why", "why", 30]];
     for (const [name, way, most] of ways) {
       const { floor, ours } = await inTurns(
         { floor: () => empty[way](), ours: () => filled[way]() },

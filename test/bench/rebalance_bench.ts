@@ -67,7 +67,7 @@ for (
       ratio = Number(plan.sumSquaredDrift) / Number(plan.lowerBound);
       optimal = plan.optimal;
     });
-    if (round < 0) continue; // warms up
+    if (round < 0) continue; // a round to warm up
     times.floor.push(floor);
     times.ours.push(ours);
     largestGap = Math.max(largestGap, ratio);

@@ -1,7 +1,7 @@
 /**
- * Measures decoding signed and encrypted pushes, as the direct socket sends them, to typed events. Each push ends with
- * an RSA signature. Checking it is most of the work, so its cost is measured separately: the same frames without the
- * check, and plain pushes, are measured alternately in the same run.
+ * Measures decoding signed and encrypted pushes, as the platform sends them over the direct socket, to typed events.
+ * The header of each push has an RSA signature. Checking it is most of the work. To separate its cost, the same frames
+ * without the check, and plain pushes, are measured alternately in the same run.
  *
  * @module
  */

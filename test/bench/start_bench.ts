@@ -51,7 +51,7 @@ function run(args: readonly string[]): () => Promise<void> {
   };
 }
 
-/** The command line is started as `deno task hsgate` starts it: with the modules of the one command that runs. */
+/** Starts the command line like `deno task hsgate`, which loads only the modules of the command that runs. */
 const cli = ["--unstable-lazy-dynamic-imports", new URL("tasks/hsgate.ts", root).pathname];
 
 /** A recipe with one step that makes no call. */

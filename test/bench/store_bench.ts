@@ -1,6 +1,7 @@
 /**
- * Compares each kind of store with its bare driver: durable commits, a scheduler pass over 10,000 schedules when nothing
- * is due, in a minute with slots and after a night, and the way from a due run to its first step.
+ * Compares each kind of store with its bare driver. Measures durable commits, the time from a due run to its first step,
+ * and scheduler passes over 10,000 schedules: the first pass, with nothing due, in a minute with slots, and after a
+ * night.
  *
  * The floor is the bare driver: it executes the same statements with the same values on its own database, right after
  * the store. Both are measured in pairs. A ratio compares the smallest times, because other work on the machine only
@@ -199,12 +200,12 @@ class Rounds {
       return { floor: rounded(floor), ours: rounded(ours), ratio: rounded(ours / floor) };
     };
     const least = (values: number[]) => Math.min(...values);
-    const isHere = name.endsWith("-sqlite");
-    const { floor, ours, ratio } = of(least, isHere ? "cpuMs" : "ms");
+    const isSqlite = name.endsWith("-sqlite");
+    const { floor, ours, ratio } = of(least, isSqlite ? "cpuMs" : "ms");
     report({
       name: `store/${name}`,
       unit: `ms${
-        isHere ? " of processor time" : ""
+        isSqlite ? " of processor time" : ""
       }, smallest; the floor is the bare driver with the same statements`,
       floor,
       ours,
@@ -355,12 +356,12 @@ interface Written {
   skipped: string[];
 }
 
-/** Returns the rows that a list of statements writes. */
+/** Returns the runs that a list of statements adds or skips. */
 function writtenBy(asked: readonly unknown[]): Written {
   const found: Written = { added: [], skipped: [] };
   for (const each of asked) {
     if (typeof each !== "object" || each === null) continue;
-    // Both drivers have a member with the values; the statement is called differently.
+    // Both drivers have the values in `values`; the statement is in `sql` of one and in `text` of the other.
     const { sql, text = sql, values = [] } = each as { sql?: string; text?: string; values?: SqlValue[] };
     const rows = () => JSON.parse(String(values.find((value) => String(value).startsWith("[["))));
     if (text?.includes("insert into run ")) found.added.push(...rows());
@@ -441,7 +442,7 @@ async function measurePasses(pair: Pair, kind: Kind): Promise<void> {
     const floor = await time(() => pair.replay(asked));
     const rows = writtenBy(asked);
     const bare = await time(() => passByRows(pair, now, rows));
-    // The first morning also lists what the day before left, so it is not counted.
+    // The first morning also lists the remaining slots of the day before, so it is not counted.
     if (morning === 1) continue;
     night.push(ours, floor, asked.length);
     byRows.push(ours, bare);
@@ -461,7 +462,7 @@ async function measurePasses(pair: Pair, kind: Kind): Promise<void> {
 const folder = Deno.makeTempDirSync();
 try {
   const url = await findPostgres();
-  // deno-lint-ignore no-console -- a benchmark says what it leaves out
+  // deno-lint-ignore no-console -- a benchmark reports which figures are missing
   if (url === undefined) console.error("no PostgreSQL on this machine: its figures are left out");
   const kinds: [kind: Kind, open: (name: string) => Promise<Pair>][] = [
     ["sqlite", (name) => sqlitePair(folder, name)],

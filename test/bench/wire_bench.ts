@@ -181,7 +181,7 @@ const digest = () => forge.md.sha1.create().update(binary);
 const ownSignature = sign("RSA-SHA1", plainRequest, signingKey);
 const binarySignature = ownSignature.toString("latin1");
 const faster: [string, (ratio: number) => boolean] = [
-  "below 1: the runtime's own crypto is the faster",
+  "below 1: the runtime's own crypto is faster",
   (r) => r < 1,
 ];
 await compare("wire/sign-forge-or-own", {
