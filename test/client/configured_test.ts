@@ -3,7 +3,7 @@ import { type ConfiguredOptions, connectConfigured } from "../../lib/client/conf
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { envOf, folder, simulate } from "../cli/support.ts";
 
-Deno.test("connectConfigured() uses the environment before the file, and returns warnings", async () => {
+Deno.test("connectConfigured() prefers the environment to the file, and passes warnings to onWarning", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const path = await Deno.makeTempFile();
@@ -31,7 +31,7 @@ Deno.test("connectConfigured() uses the environment before the file, and returns
   );
 });
 
-Deno.test("connectConfigured() needs no file, and names the missing settings of the direct transport", async () => {
+Deno.test("connectConfigured() needs no file, and names a missing setting of the direct transport", async () => {
   const env = (name: string) => name === "HSGATE_TRANSPORT" ? "direct" : undefined;
   const error = await assertRejects(
     () => connectConfigured({ env, path: "no/such.yaml" }),

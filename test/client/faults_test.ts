@@ -1,6 +1,6 @@
 /**
- * Tests what the client does about each fault of the simulator, over real sockets. Each test checks with `struck` that
- * the fault really happened.
+ * Tests what the client does about each fault of the simulator, over real sockets. Each test also checks that the fault
+ * really happened.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../lib/client/connect.ts";
@@ -117,7 +117,7 @@ Deno.test("reset-after: an answer cut at any byte is never accepted as complete"
   });
 });
 
-Deno.test("delay beyond the timeout: a write is unknown and placed once; a late answer does no harm", async () => {
+Deno.test("delay beyond the timeout: a write has an unknown outcome and is placed once; the next order keeps its own price", async () => {
   await withDesk(async (desk) => {
     const before = (await ordersNow(desk)).length;
     desk.gateway.faults.arm({ kind: "delay", ms: 4_000, operation: "orders.place" });
@@ -294,7 +294,7 @@ Deno.test("insert-row: a list that grows at its beginning is read again, and no 
     const rows = await list().toArray();
     assertEquals([struck(gateway, "insert-row"), rows.length], [1, all.length + 1]);
     assertEquals(rows.map(({ orderId }) => orderId), ["inserted-1", ...all.map(({ orderId }) => orderId)]);
-    // A caller that uses rows as they arrive has to start again.
+    // A caller that uses rows as they arrive gets an error, and has to start again.
     gateway.faults.arm({ kind: "insert-row", operation: "fills.history", skip: 1 });
     const walk = list();
     const seen: (string | undefined)[] = [];
@@ -306,7 +306,7 @@ Deno.test("insert-row: a list that grows at its beginning is read again, and no 
   });
 });
 
-Deno.test("every kind of fault has a client test", () => {
+Deno.test("every kind of fault is named in a test of the client", () => {
   const here = Deno.readTextFileSync(new URL(import.meta.url)) +
     Deno.readTextFileSync(new URL("./watch_test.ts", import.meta.url));
   assertEquals(Object.keys(faultKinds).filter((kind) => !here.includes(`"${kind}"`)), []);

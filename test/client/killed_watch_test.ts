@@ -60,7 +60,7 @@ Deno.test("F30: after a kernel was killed during a watch, the next one watches a
       tradePasswordKey: KEY,
       store,
     });
-    // Control: without the call, nothing is subscribed.
+    // Control: before the call, no client is connected to the push port.
     assertEquals(gateway.state().pushConnections, 0);
     const seen = new Set<string>();
     await within(

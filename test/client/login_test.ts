@@ -178,7 +178,7 @@ Deno.test("only a text about a wrong password or a locked account counts as a pa
   ) assertEquals([text, isAboutPassword(text)], [text, false]);
 });
 
-Deno.test("a key of the wrong length is rejected before anything is sent", async () => {
+Deno.test("an invalid or missing key of the trade password is rejected before anything is sent", async () => {
   await using end = farEnd(() => ok({ success: true }));
   for (
     const [key, reason] of [["c2hvcnQ=", "16, 24 or 32 bytes"], ["not base64!", "16, 24 or 32 bytes"], [
@@ -270,7 +270,7 @@ Deno.test("a rejection about the password stops logins until a person requests o
   }
 });
 
-Deno.test("no error shows the trade password: not of a raw call, and not of an answer that arrives late", async () => {
+Deno.test("the trade password is hidden in the errors of a raw call and of a late answer", async () => {
   const said = () => new RejectedError("Cannot complete it: hunter2-pass is wrong", "hunter2-pass is wrong");
   const late = Promise.withResolvers<unknown>();
   const transport: Transport = {

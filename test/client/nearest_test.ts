@@ -3,13 +3,13 @@ import { didYouMean, nearest } from "../../lib/client/nearest.ts";
 
 const names = ["doctor", "orders.place", "TradeEntrust", "export day-book"];
 
-Deno.test("nearest() finds the intended name despite a typing error, in any case", () => {
+Deno.test("nearest() finds the intended name despite a typing error, in upper or lower case", () => {
   assertEquals(nearest("dotcor", names), "doctor");
   assertEquals(nearest("orders.plase", names), "orders.place");
   assertEquals(nearest("tradeentrst", names), "TradeEntrust");
 });
 
-Deno.test("nearest() returns nothing if no name is similar", () => {
+Deno.test("nearest() returns undefined if no name is similar", () => {
   assertEquals(nearest("quote", names), undefined);
   assertEquals(nearest("", names), undefined);
 });

@@ -4,14 +4,14 @@ import { operations } from "../../lib/operations/mod.ts";
 import { type Arrived, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 
 const range = { from: "2025-08-11", to: "2025-08-15" };
-/** A line whose amount differs from line to line: the number of the cursor, or the code of its letter. */
+/** Returns a row of the fund journal. Its amount is unique: the number in the cursor, or the code of its letter. */
 const line = (cursor: string) => ({
   businessBalance: `${/^\d*$/.test(cursor) ? Number(cursor) : cursor.codePointAt(0)}.00`,
   type: "21",
   queryParamStr: cursor,
 });
 
-/** A gateway that has numbered lines and serves them as the broker's documentation says. */
+/** Starts a gateway with numbered rows. It pages as the broker's documentation describes, unless `change` alters a page. */
 function journal(
   count: number,
   change: (page: unknown[], request: Arrived) => Reaction | unknown[] = (page) => page,
@@ -92,7 +92,7 @@ Deno.test("a repeated, decreasing or missing cursor ends paging with an error", 
   }
 });
 
-Deno.test("a page cap is an error, not a short list", async () => {
+Deno.test("a list with more pages than maxPages ends with an error, not as a short list", async () => {
   await using end = journal(100);
   await using client = await connect({ gateway: end.url });
   const list = client.fundJournal.history({ market: "hk", ...range, limit: 10 }, { maxPages: 3 });
@@ -102,7 +102,7 @@ Deno.test("a page cap is an error, not a short list", async () => {
   assertEquals((await enough.toArray()).length, 100);
 });
 
-Deno.test("a list that never ends does not fill the memory: toArray() ends with an error", async () => {
+Deno.test("toArray() ends with an error at maxListBytes; a loop over the rows has no such limit", async () => {
   await using end = farEnd(({ body: { params } }) => {
     const start = Number(params.queryParamStr);
     return ok({ data: Array.from({ length: 10 }, (_, index) => line(String(start + index + 1))) });
@@ -215,7 +215,7 @@ Deno.test("a server that sends the same page again is detected", async () => {
   assertEquals([again.code, mute.arrived.length], ["page-repeated", 2]);
 });
 
-/** Reads the journal of a gateway, four lines per page. */
+/** Reads the fund journal of a new gateway, four rows per page. */
 async function readJournal(count: number, change: Parameters<typeof journal>[1]) {
   await using end = journal(count, change);
   await using client = await connect({ gateway: end.url });
@@ -284,7 +284,7 @@ Deno.test("a server with smaller pages than requested returns every row", async 
   assertEquals([strict.rows, strict.list.unproven], [numbersTo(50), undefined]);
 });
 
-Deno.test("a list that starts again at midnight during the reading is detected", async () => {
+Deno.test("a list that becomes empty while it is read, as at midnight, is detected", async () => {
   for (const [rows, whole] of [[8, 2], [6, 2], [3, 1]]) {
     let calls = 0;
     const { code } = await readJournal(rows!, (page) => ++calls > whole! ? [] : page);
@@ -357,7 +357,7 @@ Deno.test("alternating pages are detected at the third one, by cursor and by num
   }
 });
 
-Deno.test("orders requested by number arrive in one answer, whatever the page size", async () => {
+Deno.test("orders requested by id arrive in one answer, even if they are more than a page", async () => {
   const all = Array.from(
     { length: 100 },
     (_, index) => ({

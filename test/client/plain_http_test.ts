@@ -8,7 +8,7 @@ import { gateway } from "../../lib/transports/gateway.ts";
 import { folder } from "../cli/runner_support.ts";
 import { cli, ENCRYPTED, KEY, PASSWORD, simulate } from "../cli/support.ts";
 
-/** Addresses reserved for documentation; a test must not send anything to them. */
+/** An address that is reserved for documentation. A test must not send anything to it. */
 const REMOTE = "http://192.0.2.1:9";
 
 /** An HTTP server that records what it receives, and answers like a gateway without data. */
@@ -46,7 +46,7 @@ Deno.test("a gateway and a push port on another machine are rejected unless plai
   assert(isOpenToOthers(new URL(REMOTE)) && !isOpenToOthers(new URL("https://192.0.2.1")));
 });
 
-Deno.test("every command rejects a gateway on another machine, by flag, environment and file, before anything is sent", async () => {
+Deno.test("commands reject a gateway on another machine, given by flag, environment or file, and show no secret", async () => {
   const files = { "hsgate.yaml": `gatewayUrl: ${REMOTE}\n` };
   const secrets = { HSGATE_TRADE_PASSWORD: PASSWORD, HSGATE_TRADE_PASSWORD_KEY: KEY };
   for (

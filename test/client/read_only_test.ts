@@ -35,7 +35,10 @@ async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
   return (await assertRejects(() => call, BrokerError)).code;
 }
 
-/** Calls every write of the catalogue, and what else a read-only connection refuses. Returns the codes of the errors. */
+/**
+ * Makes the calls that a read-only connection refuses: every write of the catalogue, raw calls, a logout and, with "yes",
+ * a login. Returns the codes of the errors.
+ */
 async function refusals(transport: Transport): Promise<string[]> {
   const login = operations.get("account.login")!;
   const logout = operations.get("account.logout")!;
@@ -102,7 +105,7 @@ Deno.test('readOnly "yes" never sends the trade password, and "login" sends it f
   }
 });
 
-Deno.test("the transport of an intercepted client says what its connection refuses", async () => {
+Deno.test("the transport of an intercepted client has the readOnly of its connection", async () => {
   await using far = farEnd(() => ok({}));
   for (const readOnly of ["yes", "login", undefined] as const) {
     await using client = await connect({

@@ -38,7 +38,7 @@ const limits = {
 };
 const limitOrigins = Object.fromEntries(Object.keys(limits).map((name) => [name, "default"]));
 
-Deno.test("loadSettings() has a default for the gateway's address", async () => {
+Deno.test("loadSettings() returns the defaults if nothing is set", async () => {
   const loaded = await load();
   assertEquals(loaded.settings, {
     ...limits,
@@ -127,7 +127,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
   });
   assertEquals(settings, {
     ...limits,
-    liveTrading: "allow", // nothing there is live
+    liveTrading: "allow", // the simulator has no real money
     gatewayUrl: "http://127.0.0.1:4001",
     pushAddress: "127.0.0.1:4002",
     pushIdleMs: 300_000,
@@ -148,7 +148,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     countryCode: "CHN",
     mobile: "10000000001",
     loginPassword: "sim-2",
-    // Any device id is valid there.
+    // The simulator accepts any device id.
     deviceId: "02-00-00-00-00-01",
     timeoutMs: 10_000,
     transport: "gateway",

@@ -100,7 +100,7 @@ for (
     { name: "HSGATE_PUSH_IDLE_MS", words: [], env: { HSGATE_PUSH_IDLE_MS: String(IDLE_MS) } },
   ]
 ) {
-  Deno.test(`watch with ${name} says that nothing arrived, since when, and what may be missing`, async () => {
+  Deno.test(`watch with ${name} reports since when nothing has arrived, and which changes may be missing`, async () => {
     await using gateway = await simulate(quickMarket());
     await using proxy = startSilentProxy(gateway.info.pushAddress);
     const controller = new AbortController();
@@ -126,12 +126,12 @@ for (
   });
 }
 
-Deno.test("a silent push connection is replaced after five minutes by default", async () => {
+Deno.test("the default limit for a silent push connection is five minutes, and 0 switches the check off", async () => {
   await using gateway = await simulate();
   const { gatewayUrl: url, pushAddress: push } = gateway.info;
   const real = globalThis.setInterval;
   const delays: (number | undefined)[] = [];
-  // The check for silence counts four ticks of one timer.
+  // The check for silence counts four ticks of one timer, so its interval is a quarter of the limit.
   globalThis.setInterval = ((run: () => void, ms?: number) => {
     delays.push(ms);
     return real(run, ms);

@@ -103,7 +103,7 @@ Deno.test("two watches of one client share the stream, and each gets only its ow
   });
 });
 
-Deno.test("more than 200 securities are rejected with the reason", async () => {
+Deno.test("watch() rejects more than 200 securities with the reason", async () => {
   await withDesk(async ({ client, gateway }) => {
     const securities = Array.from(
       { length: 201 },
@@ -119,7 +119,7 @@ Deno.test("more than 200 securities are rejected with the reason", async () => {
   });
 });
 
-Deno.test("quotes.subscribe() counts with the watches, and its securities are subscribed again after a break", async () => {
+Deno.test("quotes.subscribe() accepts at most 200 securities in all calls, and subscribes again after a break", async () => {
   await withDesk(async ({ client, gateway }) => {
     const invented = Array.from({ length: 199 }, (_, i) => ({ type: "us-stock" as const, symbol: `S${i}` }));
     await client.quotes.subscribe({ topic: "quote", securities: [tencent, hsbc] });
@@ -178,7 +178,7 @@ Deno.test('"cut-push": the stream reconnects, subscribes again and reports the g
   });
 });
 
-Deno.test('"duplicate-push", "reorder-push" and "drop-push" do not change the state at the broker', async () => {
+Deno.test('a "duplicate-push" is delivered once, a "reorder-push" in the new order, and the order of a "drop-push" is in the list', async () => {
   await withDesk(async ({ client, gateway }) => {
     const events = client.watch({});
     await until(events, isConnected);
