@@ -20,11 +20,11 @@ conformance(
     );
     const write = desk.count("orders.place");
     faults.arm({ kind: "delay", ms: 4_000, operation: "orders.place", times: 3 });
-    const open = await assertRejects(
+    const unknown = await assertRejects(
       () => client.orders.place(ORDER, { timeoutMs: 700 }),
       OutcomeUnknownError,
     );
-    assertEquals([slow.code, open.code], ["timeout", "timeout"]);
+    assertEquals([slow.code, unknown.code], ["timeout", "timeout"]);
     // Control: under the same conditions, a read is sent three times.
     assertEquals([read(), write(), (await desk.orderIds()).length], [3, 1, 1]);
   },
@@ -59,8 +59,8 @@ conformance(
     };
     const thrown = await client.account.funds({ market: "hk" }, soon()).catch((error) => error);
     assert(thrown === reason, String(thrown));
-    const open = await assertRejects(() => client.orders.place(ORDER, soon()), OutcomeUnknownError);
-    assertEquals([open.code, faults.struck("delay")], ["aborted", 2]);
+    const unknown = await assertRejects(() => client.orders.place(ORDER, soon()), OutcomeUnknownError);
+    assertEquals([unknown.code, faults.struck("delay")], ["aborted", 2]);
     assertEquals((await desk.orderIds()).length, 1);
   },
 );
@@ -124,8 +124,8 @@ conformance(
       const sent = desk.count("orders.place");
       faults.arm({ kind, operation: "orders.place", times: 3 });
       await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
-      const stands = kind === "lost-request" ? 0 : 1;
-      assertEquals([kind, sent(), (await desk.orderIds()).length - before], [kind, 1, stands]);
+      const placed = kind === "lost-request" ? 0 : 1;
+      assertEquals([kind, sent(), (await desk.orderIds()).length - before], [kind, 1, placed]);
       assert(faults.struck(kind) >= 2, `${kind} struck ${faults.struck(kind)} times`);
       faults.clear();
     }

@@ -1,4 +1,7 @@
-/** Checks twenty callers at once on a slow, busy or unreachable broker: the load is bounded, and orders do not wait. */
+/**
+ * Checks the limits of load: twenty callers at once with a slow or busy broker or a gateway that answers 503, and a reader
+ * that does not take its pushes. Orders must not wait.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { BusyError, TransportError } from "../../mod.ts";
 import type { TransportEvent } from "../../mod.ts";
@@ -63,7 +66,7 @@ conformance(
   { skip: { direct: "its calls go over sockets and not over HTTP" } },
 );
 
-/** Number of waiting quotes above which newer ones replace older ones. */
+/** With more waiting quotes than this, a newer quote replaces an older one. */
 const MOST_WAITING = 4096;
 const SYMBOLS = [
   "00700.HK",
@@ -78,12 +81,12 @@ const SYMBOLS = [
 const isQuote = ({ type }: TransportEvent) => type === "quote";
 
 conformance(
-  "a reader that stops loses no order, and gets the newest quotes after the queued ones",
+  "a reader that stops loses no order; its quotes arrive in their order, and some are conflated",
   async (desk) => {
     const { client, clock, round } = desk;
     const events = client.watch({ securities: SYMBOLS.map((symbol) => ({ type: "hk-stock", symbol })) });
     await until(events, isConnected);
-    // The subscription is active: the first quote has arrived.
+    // The subscription is active as soon as the first quote has arrived.
     const early = setInterval(() => (clock.advance(1000), round()), 15);
     const begun = await until(events, isQuote).finally(() => clearInterval(early));
     const placed: string[] = [];

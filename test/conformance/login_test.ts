@@ -81,7 +81,7 @@ conformance("a wrong trade password is sent once for all waiting calls", async (
   assertEquals([logins(), await desk.orderIds()], [1, []]);
 }, { tradePassword: "not-this-one" });
 
-conformance("logout ends the login until the next one", async (desk) => {
+conformance("login() logs in again after a logout()", async (desk) => {
   await funds(desk);
   assertEquals(await desk.client.account.logout(), { success: true });
   const logins = desk.count("account.login");

@@ -7,8 +7,8 @@ import { type Exchange, record } from "./recorder.ts";
 import { at, mismatches } from "./shapes.ts";
 
 function checkSent(all: Exchange[], { path, wire }: Case): unknown {
-  // Before it sends an order write, the order desk reads the lists that would show the order, and what its guard rails
-  // compare the order with.
+  // Before it sends an order write, the order desk reads the lists that would show the order, and the values that its
+  // guard rails need.
   const operationAt = (at: string) => findOperation(at.split("/").at(-1)!);
   const isOrder = operationAt(path)?.order !== undefined;
   const exchanges = all.filter((each) => !isOrder || operationAt(each.path)?.effect === "write");
@@ -25,7 +25,7 @@ Deno.test("call sends all 53 operations as documented, and decodes the documente
   await using recorder = record(gateway.info.gatewayUrl);
   await using files = await folder();
   // There is no password, so that the client does not log in automatically and each call sends one request. The
-  // documented orders are not near the market of the simulator.
+  // prices of the documented orders are far from the simulator's market.
   const env = {
     HSGATE_GATEWAY_URL: recorder.url,
     ...storeEnv(files),

@@ -150,7 +150,7 @@ conformance(
   },
 );
 
-Deno.test("every list of an account is the same over every transport, page by page", async () => {
+Deno.test("four lists of an account are the same over every transport, page by page", async () => {
   await using house = await openHouse();
   const lists: Record<string, (client: Client) => Paged<unknown>> = {
     "fills.history": (client) => client.fills.history({ market: "hk", ...SPAN, limit: 7 }),

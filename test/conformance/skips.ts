@@ -7,20 +7,20 @@
 import type { AnyOperation } from "../../lib/operations/operation.ts";
 import type { Way } from "./house.ts";
 
-const overSocketAlone = "the gateway has no path for it; the vendor's own client sends it on the socket";
-const platformAlone = "it belongs to the platform, which a gateway talks to by itself";
+const onlyOverSocket = "the gateway has no path for it; the vendor's own client sends it on the socket";
+const onlyForPlatform = "it belongs to the platform, which a gateway talks to by itself";
 
 /** Reasons that depend on the transport and not on the documentation of the operation. */
 const reasons: Record<string, Partial<Record<Way, string>>> = {
-  "account.keepLogin": { memory: overSocketAlone, gateway: overSocketAlone },
-  "account.shortSale": { memory: overSocketAlone, gateway: overSocketAlone },
-  "futures.resetPassword": { memory: overSocketAlone, gateway: overSocketAlone },
-  "platform.login": { memory: platformAlone, gateway: platformAlone },
-  "platform.servers": { memory: platformAlone, gateway: platformAlone },
-  "platform.claimLevel2": { memory: platformAlone, gateway: platformAlone },
+  "account.keepLogin": { memory: onlyOverSocket, gateway: onlyOverSocket },
+  "account.shortSale": { memory: onlyOverSocket, gateway: onlyOverSocket },
+  "futures.resetPassword": { memory: onlyOverSocket, gateway: onlyOverSocket },
+  "platform.login": { memory: onlyForPlatform, gateway: onlyForPlatform },
+  "platform.servers": { memory: onlyForPlatform, gateway: onlyForPlatform },
+  "platform.claimLevel2": { memory: onlyForPlatform, gateway: onlyForPlatform },
   "platform.openConnection": {
-    memory: platformAlone,
-    gateway: platformAlone,
+    memory: onlyForPlatform,
+    gateway: onlyForPlatform,
     direct: "the direct transport opens its connections itself",
   },
 };
