@@ -14,14 +14,14 @@ import {
 import { temporaryFolder } from "./simulated.ts";
 
 export const DAY = "2025-08-15";
-/** Five days after DAY, which the broker has cleared by then and which is no longer recent. */
+/** Five days after DAY: the broker has cleared DAY, and DAY is no longer recent. */
 export const LATER = Date.parse("2025-08-20T10:00:00+08:00");
 /** The evening of DAY. DAY is then the last session, so every export reads it again. */
 export const EVENING = Date.parse("2025-08-15T21:00:00+08:00");
 const code = { hk: "K", us: "P" } as const;
 type CodedMarket = keyof typeof code;
 
-/** Returns one fill with its order and its journal line. */
+/** Returns one fill, and its line in the fund journal. */
 export function trade(market: CodedMarket, orderId: string, day = DAY): { fill: WireRow; line: WireRow } {
   const date = day.replaceAll("-", "");
   const symbol = market === "hk" ? "00700.HK" : "AAPL";
@@ -57,8 +57,11 @@ export function bookOf(market: CodedMarket, count: number, { day = DAY, prefix =
 export interface Book extends AsyncDisposable {
   broker: ScriptedGateway;
   out: string;
+  /** Exports DAY into the folder, with options of this export. */
   again: (options?: Partial<DayBookOptions>) => Promise<DayBookResult>;
+  /** Returns the texts of the files of a day or of a disputed reading, by name. */
   files: (name: string) => Record<string, string>;
+  /** Returns the visible names in the folder, sorted. */
   names: () => string[];
 }
 
@@ -92,7 +95,7 @@ export function openBook(script: Script, options: Partial<DayBookOptions> = {}):
   };
 }
 
-/** Returns whether a call is for a list of securities. */
+/** Returns whether a call is for a list of the securities account: fills, orders or fund journal. */
 export const isList = (key: string) => /^TradeQuery(History|Real)\w+List/.test(key);
 /** Returns the summary from the files of a day. */
 export const summaryOf = (files: Record<string, string>) => JSON.parse(files["summary.json"]!);

@@ -73,8 +73,8 @@ Deno.test("exportDayBook() takes the broker's time from a quote if no answer car
         }))
         : undefined;
   };
-  const fourth = Date.parse("2025-08-18T09:00:00+08:00");
-  const at = async (time: string, now = fourth) => {
+  const monday = Date.parse("2025-08-18T09:00:00+08:00");
+  const at = async (time: string, now = monday) => {
     quotedAt(time);
     const { ok, brokerClock, clockDifferenceMs, days: [day] } = await book.again({
       now: () => now,
@@ -82,7 +82,7 @@ Deno.test("exportDayBook() takes the broker's time from a quote if no answer car
     });
     return { ok, brokerClock, clockDifferenceMs, status: day?.status, why: day?.provisionalBecause };
   };
-  // The broker's clock shows the morning of the day: this machine is three days ahead.
+  // The newest quote is from the session before DAY, so DAY is not over by the broker's clock: this machine is ahead.
   const ahead = await at("20250814160000");
   assertEquals([ahead.ok, ahead.status, ahead.why], [false, "provisional", [`hk: ${WHY}`]]);
   const behind = await at("20250818090200");
@@ -96,7 +96,7 @@ Deno.test("exportDayBook() takes the broker's time from a quote if no answer car
   assertEquals([after.ok, after.brokerClock, after.status], [true, undefined, "final"]);
 });
 
-Deno.test("exportDayBook() leaves the running day provisional if a relay removes Date from the simulator's answers", async () => {
+Deno.test("exportDayBook() leaves the running day provisional if a relay makes Date in the simulator's answers unreadable", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const answer = await fetch(broker.simulator.info.gatewayUrl + new URL(request.url).pathname, {
@@ -157,7 +157,7 @@ for (const way of ["gateway", "direct"] as const) {
   });
 }
 
-Deno.test("BrokerClock keeps the largest difference beyond a minute, and ignores invalid times", () => {
+Deno.test("BrokerClock keeps the latest difference, and the largest one beyond a minute", () => {
   const clock = new BrokerClock(() => 1_000_000, builtInCalendars);
   assertEquals([clock.last, clock.wrong], [undefined, undefined]);
   clock.take({ time: 940_000, source: "answer" });

@@ -55,7 +55,7 @@ Deno.test("exportDayBook() makes no day final if answers lack their lists, and n
   }
 });
 
-Deno.test("exportDayBook() accepts an empty day if the lists around it show other days, whatever the funds", async () => {
+Deno.test("exportDayBook() accepts an empty day if the lists around it show other days, even if the funds query returns nothing", async () => {
   await using book = openBook(bookOf("hk", 5, { day: BEFORE }));
   book.broker.answer = ({ key }) => key.startsWith("TradeQueryMarginFundInfo") ? okText("null") : undefined;
   assertEquals((await book.again()).days[0]?.status, "final");
@@ -89,7 +89,7 @@ Deno.test("exportDayBook() does not accept empty lists for weeks in which the fo
   assertEquals((await quiet.again()).days[0]?.status, "final");
 });
 
-Deno.test("exportDayBook() does not accept an empty day only because of answers without a list", async () => {
+Deno.test("exportDayBook() accepts an empty day whose answers lack lists only if one of its lists is present", async () => {
   await using book = openBook(bookOf("hk", 5));
   book.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
   const { ok, days: [day] } = await book.again();
@@ -136,7 +136,7 @@ Deno.test("exportDayBook() queries each range of weeks once for all its empty da
   assertEquals(asked("TradeQueryHistoryDeliverList"), 6 + 4 + 1);
 });
 
-Deno.test("exportDayBook() accepts orders without fills, and lines without trades, as evidence of another list", async () => {
+Deno.test("exportDayBook() accepts rows in one list of a day as evidence that the day's other lists are really empty", async () => {
   const { ["TradeQueryHistoryEntrustList K 20250815"]: orders } = bookOf("hk", 2);
   const unfilled = orders!.map(({ businessAmount: _, businessBalance: _b, fareVo: _f, ...order }) => order);
   const interest = { businessBalance: "0.42", type: "122", time: "2025-08-15 08:00:00" };

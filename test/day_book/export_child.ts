@@ -20,7 +20,7 @@ export interface ExportJob {
   now: number;
   /** Number of the event at which the process kills itself, from 1. */
   killAt?: number;
-  /** How many attempts a call has, and how long each one waits. */
+  /** Number of attempts of each call. @default 3 */
   attempts?: number;
 }
 

@@ -69,7 +69,7 @@ Deno.test("exportDayBook() syncs every file, its folder and the parent folder to
   assert(lastOf("sync", inoOf(account)) > lastOf("write", inoOf(account)), "account.json is on the disk");
 });
 
-Deno.test("exportDayBook() syncs the set-aside of a day and the removal of a reading to the disk", async () => {
+Deno.test("exportDayBook() syncs the folder after the renames that set a day aside and drop a disputed reading", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
   await book.again();
   book.broker.script = bookOf("us", 2);
@@ -154,7 +154,7 @@ Deno.test("exportDayBook() does not remove a damaged reading that contradicts a 
   assertEquals([ok, day?.action, book.names()], [false, "disputed", [DAY, `${DAY}.disputed-1`]]);
 });
 
-Deno.test("exportDayBook() says which summary is damaged, and still exports days that do not need it", async () => {
+Deno.test("exportDayBook() reports a damaged summary, and still exports another day", async () => {
   await using book = openBook({ ...bookOf("us", 3), ...bookOf("us", 2, { day: "2025-08-14" }) }, {
     markets: ["us"],
   });
@@ -166,7 +166,7 @@ Deno.test("exportDayBook() says which summary is damaged, and still exports days
   assertEquals((await book.again({ from: "2025-08-14", to: "2025-08-14" })).days[0]?.action, "written");
 });
 
-Deno.test("exportDayBook() accepts no day of a stranger's folder whose summary lists no files, or other files", async () => {
+Deno.test("exportDayBook() accepts no day with a forged summary.json, without digests of its files, or with a link as a file", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   await book.again();
   const [folder, path] = [`${book.out}/${DAY}`, `${book.out}/${DAY}/summary.json`];
@@ -250,7 +250,7 @@ Deno.test("exportDayBook() writes and publishes nothing through a link that repl
   }
 });
 
-Deno.test("readRows() names the line of a stranger's file that is not a row", () => {
+Deno.test("readRows() names the line of a file that is not a row", () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/fills.jsonl`;
   const good = '{"rowKey":"hk/1"}';
@@ -264,12 +264,12 @@ Deno.test("readRows() names the line of a stranger's file that is not a row", ()
   }
 });
 
-Deno.test("readRows() looks at each character once: a huge row, or a quote that stays open, holds nothing up", () => {
+Deno.test("readRows() reads a huge row and a file with an unclosed quote in seconds, and rejects a row above its limit", () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/fills`;
   const long = "x".repeat(24 * 1024 * 1024);
   Deno.writeTextFileSync(`${path}.jsonl`, `{"rowKey":"1","name":"${long}"}\n{"rowKey":"2"}\n`);
-  // The line ends fall on each place of a block.
+  // The line ends fall on every position of a block.
   const lines = 'a""\r\n'.repeat(65_536);
   Deno.writeTextFileSync(`${path}.csv`, `rowKey,name\r\n1,"${lines}"\r\n2,"b""\r\n"\r\n`);
   const begun = performance.now();
@@ -289,7 +289,7 @@ Deno.test("readRows() looks at each character once: a huge row, or a quote that 
   );
 });
 
-Deno.test("exportDayBook() keeps final days that an older export wrote, and reads its empty days again", async () => {
+Deno.test("exportDayBook() keeps final days that an older version wrote, and reads its empty days again", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   const older = (path: string) => {
     const { standing: _, contradicts: _c, unknownMembers: _u, ...summary } = JSON.parse(

@@ -56,7 +56,7 @@ for (const [what, data] of Object.entries(empties)) {
   }
 }
 
-Deno.test("exportDayBook() keeps a day when one of its markets comes back empty", async () => {
+Deno.test("exportDayBook() keeps a day when the lists of one of its markets become empty", async () => {
   const both = { ...bookOf("hk", 3), ...bookOf("us", 2) };
   await using book = openBook(both, { markets: ["hk", "us"], refresh: true });
   assertEquals((await book.again()).days[0]?.status, "final");
@@ -124,7 +124,7 @@ for (const [what, { list, change, lost }] of Object.entries(takenBack)) {
   });
 }
 
-Deno.test("exportDayBook() accepts added rows and a fee that rises", async () => {
+Deno.test("exportDayBook() accepts added rows and a fee that rises, and reports the journal line that changed with the fee", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
   await book.again();
   const fills = bookOf("us", 4);
@@ -192,7 +192,7 @@ Deno.test("exportDayBook() keeps every row of every reading, and removes a readi
   ]);
 });
 
-Deno.test("exportDayBook() keeps one disputed reading when a gateway shows less and less, or more and more", async () => {
+Deno.test("exportDayBook() keeps only the newest disputed reading while a gateway shows varying parts of a day", async () => {
   await using book = openBook(bookOf("us", 5), { markets: ["us"], refresh: true });
   await book.again();
   for (const count of [4, 1, 3, 0, 2]) {

@@ -37,7 +37,7 @@ Deno.test("export day-book --join writes one file per list with the rows of ever
   assertStringIncludes(other.err, "the export writes no such files");
 });
 
-Deno.test("joinDays() rejects a day without the file and other columns, and leaves the earlier file", async () => {
+Deno.test("joinDays() rejects a day without the file or with other columns, and leaves the earlier file", async () => {
   await using dir = await folder();
   const path = (name: string) => `${dir.path}/${name}`;
   const day = (name: string) => ({ day: name, path: path(name), rows: { fills: 1 } }) as never;

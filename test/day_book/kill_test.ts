@@ -121,7 +121,7 @@ Deno.test("exportDayBook() ends with the same bytes after being killed at fifty 
   assertEquals(killed, MOMENTS);
 });
 
-Deno.test("exportDayBook() ends with the same bytes after being killed repeatedly at any time", async () => {
+Deno.test("exportDayBook() ends with the same bytes after being killed repeatedly within its first 60 ms", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING, fillsPerDay: 400 });
   using folder = temporaryFolder();
   const { before, after } = await beforeAndAfter(broker, folder.path);

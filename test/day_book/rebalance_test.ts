@@ -1,5 +1,5 @@
 /**
- * Tests of the list of rebalancing trades: plans are executed at a simulated broker, and the day book says what that cost.
+ * Tests of the list of rebalancing trades: plans are executed at a simulated broker, and the day book states their costs.
  *
  * @module
  */
@@ -46,100 +46,106 @@ const tradesIn = (out: string, day = FRIDAY) => csvOf(`${out}/${day}/rebalance_t
 const summaryOf = (out: string, day = FRIDAY) =>
   JSON.parse(Deno.readTextFileSync(`${out}/${day}/summary.json`));
 
-deskTest("the day book has the trades of a plan, and what they cost by its own fills", async (house) => {
-  const plan = await planAt(house.client, [...SALES, PURCHASE]);
-  await using at = await executor(house, {});
-  assertEquals((await at.run(plan, QUICK)).state, "done");
-  using folder = temporaryFolder();
-  const out = folder.path;
+deskTest(
+  "the day book has the trades of a plan, and their costs according to its own fills",
+  async (house) => {
+    const plan = await planAt(house.client, [...SALES, PURCHASE]);
+    await using at = await executor(house, {});
+    assertEquals((await at.run(plan, QUICK)).state, "done");
+    using folder = temporaryFolder();
+    const out = folder.path;
 
-  const early = await exportFriday(house, out);
-  assertEquals([early.status, early.result.withoutRebalanceTrades], ["provisional", undefined]);
-  assertEquals(tradesIn(out).map(({ feesBooked, feesStatus }) => [feesBooked, feesStatus]), [
-    ["", "not booked yet"],
-    ["", "not booked yet"],
-    ["", "not booked yet"],
-  ]);
-  assertEquals(early.rebalance?.[0]?.fees.booked, undefined);
+    const early = await exportFriday(house, out);
+    assertEquals([early.status, early.result.withoutRebalanceTrades], ["provisional", undefined]);
+    assertEquals(tradesIn(out).map(({ feesBooked, feesStatus }) => [feesBooked, feesStatus]), [
+      ["", "not booked yet"],
+      ["", "not booked yet"],
+      ["", "not booked yet"],
+    ]);
+    assertEquals(early.rebalance?.[0]?.fees.booked, undefined);
 
-  passTo(house, "2025-08-15T20:00:00+08:00");
-  const final = await exportFriday(house, out);
-  assertEquals([final.action, final.differences, final.rows.rebalance_trades], ["replaced", 0, 3]);
-  const rows = tradesIn(out);
-  const fills = csvOf(`${out}/${FRIDAY}/fills.csv`);
-  // The report reads the broker's lists by itself.
-  const record = (await findPlan(house.store, ACCOUNT, plan.hash))!;
-  const intents = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
-  const report = await reportOf(house.client, record, intents, { now: house.clock.now() });
-  for (const [index, row] of rows.entries()) {
-    const trade = report.trades[index]!;
-    assertEquals([row.symbol, row.side, row.trade, row.plan], [
-      trade.symbol,
-      trade.side,
-      String(index + 1),
-      plan.hash,
-    ]);
-    assertEquals([row.plannedQuantity, row.filledQuantity, row.remainingQuantity], [
-      trade.planned,
-      trade.planned,
-      "0",
-    ]);
-    assertEquals(row.orderIds!.split(" "), trade.orderIds);
-    assertEquals([row.averagePrice, row.arrivalPrice], [trade.averagePrice, trade.arrivalPrice]);
-    assertEquals([row.slippage, row.slippageBps], [
-      trade.slippage!.money,
-      normalize(multiply(trade.slippage!.part, "10000")),
-    ]);
-    assertEquals([row.feesEstimated, row.feesBooked, row.feesStatus], [
-      "10.00",
-      normalize(trade.fees.booked!),
-      "booked",
-    ]);
-    const own = fills.filter(({ orderId }) => trade.orderIds.includes(orderId!));
-    assertEquals(row.feesBooked, normalize(sumOf(own.map(({ total }) => total!))));
-    assertEquals(row.fillAmount, normalize(sumOf(own.map(({ fillAmount }) => fillAmount!))));
-    assertEquals(row.feesDifference, normalize(subtract(row.feesBooked!, "10.00")));
-    const atArrival = multiply(row.arrivalPrice!, row.filledQuantity!);
-    const cost = row.side === "buy"
-      ? subtract(row.fillAmount!, atArrival)
-      : subtract(atArrival, row.fillAmount!);
-    assertEquals(row.slippage, normalize(cost));
-    assertEquals([row.driftBefore, row.driftPlanned, row.driftReached], [
-      report.drift.before,
-      report.drift.planned,
-      report.drift.reached,
-    ]);
-  }
-  assertEquals(
-    jsonOf(`${out}/${FRIDAY}/rebalance_trades.jsonl`).map((row) => ({ ...row, trade: String(row.trade) })),
-    rows.map((row) => Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== "")) as Row),
-  );
-  const { checks, rebalance, files, withoutRebalanceTrades } = summaryOf(out);
-  const check = checks.find((each: Row) => each.check === "rebalance");
-  assertEquals([check.result, check.differences], ["passed", 0]);
-  assertEquals([rebalance, withoutRebalanceTrades], [final.rebalance, undefined]);
-  assertEquals(rebalance, [{
-    plan: plan.hash,
-    state: "done",
-    trades: 3,
-    filled: 3,
-    slippage: report.slippage,
-    fees: { estimated: { HKD: "30" }, booked: report.fees.booked },
-    drift: report.drift,
-  }]);
-  assert(files["rebalance_trades.csv"] !== undefined && files["rebalance_trades.jsonl"] !== undefined);
-  if (Deno.build.os !== "windows") {
-    assertEquals(Deno.statSync(`${out}/${FRIDAY}/rebalance_trades.csv`).mode! & 0o777, 0o600);
-  }
-  const again = await exportFriday(house, out, { refresh: true });
-  assertEquals([again.action, again.rebalance], ["unchanged", final.rebalance]);
-  // Without the store, the trades would be lost.
-  const error = await assertRejects(
-    () => exportFriday(house, out, { rebalanceTrades: undefined, refresh: true }),
-    DayBookError,
-  );
-  assertStringIncludes(error.message, "contains rebalancing trades, which only a store has; name the store");
-});
+    passTo(house, "2025-08-15T20:00:00+08:00");
+    const final = await exportFriday(house, out);
+    assertEquals([final.action, final.differences, final.rows.rebalance_trades], ["replaced", 0, 3]);
+    const rows = tradesIn(out);
+    const fills = csvOf(`${out}/${FRIDAY}/fills.csv`);
+    // The report reads the broker's lists by itself.
+    const record = (await findPlan(house.store, ACCOUNT, plan.hash))!;
+    const intents = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
+    const report = await reportOf(house.client, record, intents, { now: house.clock.now() });
+    for (const [index, row] of rows.entries()) {
+      const trade = report.trades[index]!;
+      assertEquals([row.symbol, row.side, row.trade, row.plan], [
+        trade.symbol,
+        trade.side,
+        String(index + 1),
+        plan.hash,
+      ]);
+      assertEquals([row.plannedQuantity, row.filledQuantity, row.remainingQuantity], [
+        trade.planned,
+        trade.planned,
+        "0",
+      ]);
+      assertEquals(row.orderIds!.split(" "), trade.orderIds);
+      assertEquals([row.averagePrice, row.arrivalPrice], [trade.averagePrice, trade.arrivalPrice]);
+      assertEquals([row.slippage, row.slippageBps], [
+        trade.slippage!.money,
+        normalize(multiply(trade.slippage!.part, "10000")),
+      ]);
+      assertEquals([row.feesEstimated, row.feesBooked, row.feesStatus], [
+        "10.00",
+        normalize(trade.fees.booked!),
+        "booked",
+      ]);
+      const own = fills.filter(({ orderId }) => trade.orderIds.includes(orderId!));
+      assertEquals(row.feesBooked, normalize(sumOf(own.map(({ total }) => total!))));
+      assertEquals(row.fillAmount, normalize(sumOf(own.map(({ fillAmount }) => fillAmount!))));
+      assertEquals(row.feesDifference, normalize(subtract(row.feesBooked!, "10.00")));
+      const atArrival = multiply(row.arrivalPrice!, row.filledQuantity!);
+      const cost = row.side === "buy"
+        ? subtract(row.fillAmount!, atArrival)
+        : subtract(atArrival, row.fillAmount!);
+      assertEquals(row.slippage, normalize(cost));
+      assertEquals([row.driftBefore, row.driftPlanned, row.driftReached], [
+        report.drift.before,
+        report.drift.planned,
+        report.drift.reached,
+      ]);
+    }
+    assertEquals(
+      jsonOf(`${out}/${FRIDAY}/rebalance_trades.jsonl`).map((row) => ({ ...row, trade: String(row.trade) })),
+      rows.map((row) => Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== "")) as Row),
+    );
+    const { checks, rebalance, files, withoutRebalanceTrades } = summaryOf(out);
+    const check = checks.find((each: Row) => each.check === "rebalance");
+    assertEquals([check.result, check.differences], ["passed", 0]);
+    assertEquals([rebalance, withoutRebalanceTrades], [final.rebalance, undefined]);
+    assertEquals(rebalance, [{
+      plan: plan.hash,
+      state: "done",
+      trades: 3,
+      filled: 3,
+      slippage: report.slippage,
+      fees: { estimated: { HKD: "30" }, booked: report.fees.booked },
+      drift: report.drift,
+    }]);
+    assert(files["rebalance_trades.csv"] !== undefined && files["rebalance_trades.jsonl"] !== undefined);
+    if (Deno.build.os !== "windows") {
+      assertEquals(Deno.statSync(`${out}/${FRIDAY}/rebalance_trades.csv`).mode! & 0o777, 0o600);
+    }
+    const again = await exportFriday(house, out, { refresh: true });
+    assertEquals([again.action, again.rebalance], ["unchanged", final.rebalance]);
+    // Without the store, the trades would be lost.
+    const error = await assertRejects(
+      () => exportFriday(house, out, { rebalanceTrades: undefined, refresh: true }),
+      DayBookError,
+    );
+    assertStringIncludes(
+      error.message,
+      "contains rebalancing trades, which only a store has; name the store",
+    );
+  },
+);
 
 deskTest(
   "the day book says why a quantity of a plan remains, and that a trade without fills has no fees",

@@ -262,7 +262,7 @@ Deno.test("checkAmount() allows half a cent, plus half the last decimal of a rou
   assertEquals(check("0.333", "5", "1.67"), true);
   assertEquals(check("0.333", "5", "1.66"), true);
   assertEquals(check("0.333", "5", "1.671"), false);
-  // 1000 shares: half of 0.0001 is 0.05, and half a cent.
+  // 1000 shares, each with half of 0.0001, allow 0.05; half a cent is added.
   assertEquals(check("10.3333", "1000", "10333.30", true), true);
   assertEquals(check("10.3333", "1000", "10333.355", true), true);
   assertEquals(check("10.3333", "1000", "10333.356", true), false);

@@ -374,8 +374,8 @@ Deno.test("exportDayBook() names futures lists that the broker rejects, and adds
   ]);
   assertEquals(Object.keys(without.days[0]!.rows), ["fills", "orders", "fund_journal"]);
   assertEquals(Object.keys(readTree(folder.path)).filter((name) => name.includes("futures")), []);
-  const alone = await again({ accounts: ["securities"] });
-  assertEquals([alone.ok, alone.days[0]!.status], [true, "final"]);
+  const onlySecurities = await again({ accounts: ["securities"] });
+  assertEquals([onlySecurities.ok, onlySecurities.days[0]!.status], [true, "final"]);
   assertEquals((await again({ accounts: ["securities"] })).days[0]?.action, "kept");
   const future = {
     stockCode: "HSI2508.HK",
@@ -487,7 +487,7 @@ Deno.test("exportDayBook() with refresh replaces a changed final day, but never 
   assertEquals(readTree(`${folder.path}/${DAY}`), before);
 });
 
-Deno.test("exportDayBook() rewrites a final day after one of its files was truncated", async () => {
+Deno.test("exportDayBook() restores a truncated file of a final day, and reports that", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
   const again = () => exportDayBook(broker.client, { ...oneDay, out: folder.path });

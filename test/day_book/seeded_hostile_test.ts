@@ -44,7 +44,7 @@ function uniqueTrade(market: "hk" | "us", id: number, day: string) {
   };
 }
 
-/** Returns the true rows. Until it is cleared, New York's last day is in today's lists. */
+/** Returns the true rows. Until New York's last day is cleared, its rows are in today's lists. */
 function truth(random: () => number, isCleared: boolean, ids: Map<string, number[]>): Script {
   const script: Script = {};
   for (const market of ["hk", "us"] as const) {
@@ -131,7 +131,7 @@ function rowsIn(folder: string, day: string): Rows {
   return rows;
 }
 
-/** Returns the rows that are only in `all`, or have less in `some`. */
+/** Returns the rows that `some` lacks, or has with a smaller quantity than `all`. */
 function lacking(all: Rows, some: Rows): string[] {
   return [...all].flatMap(([place, names]) =>
     [...names].filter(([name, quantity]) => (some.get(place)?.get(name) ?? -1) < quantity)

@@ -267,7 +267,7 @@ Deno.test("exportDayBook() keeps a final day when a refresh returns the same row
   assertEquals(readTree(book.folder.path), before);
 });
 
-Deno.test("exportDayBook() reads a day again that an older export called final without comparing its lists", async () => {
+Deno.test("exportDayBook() reads a final day again if its summary shows that the journal was not compared", async () => {
   await using book = exporting(scriptOf(lines));
   await book.again();
   const path = `${book.folder.path}/${DAY}/summary.json`;

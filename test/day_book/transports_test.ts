@@ -1,4 +1,4 @@
-/** Tests that the day book over the platform's sockets has the same bytes as over the gateway. */
+/** Tests that the day book has the same bytes over every transport. */
 import { assert, assertEquals } from "@std/assert";
 import { exportDayBook } from "../../lib/day_book/mod.ts";
 import { type House, openHouse, type Way } from "../conformance/house.ts";

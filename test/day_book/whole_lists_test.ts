@@ -118,7 +118,7 @@ Deno.test("exportDayBook() loses no futures fills if the broker rejects their qu
   assertEquals(book.files(DAY), before);
 });
 
-Deno.test("exportDayBook() queries nothing that it does not cover", async () => {
+Deno.test("exportDayBook() queries only the accounts that it exports", async () => {
   await using book = openBook({ ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] });
   await book.again();
   assertEquals(book.broker.calls.filter((call) => call.startsWith("Futures")), []);
@@ -194,7 +194,7 @@ Deno.test("exportDayBook() calls today's list incomplete if it is emptied during
   assertEquals([whole.ok, whole.days[0]?.rows.fills, whole.days[0]?.incomplete], [true, 250, []]);
 });
 
-Deno.test("exportDayBook() assigns lines without a date to the day on which their list ends", async () => {
+Deno.test("exportDayBook() assigns lines without a date to the day on which it has read their list to the end", async () => {
   let now = Date.parse("2025-08-15T23:59:59-04:00");
   const deposit = { businessBalance: "1000.00", type: "95" };
   const read = { "TradeQueryRealFundJourList P": [deposit], ...bookOf("us", 2) };
