@@ -7,7 +7,7 @@ import { openHouse, ORDER } from "../conformance/house.ts";
 import { temporaryFolder } from "../runner/support.ts";
 import { within } from "../support/waits.ts";
 
-Deno.test("connect() without a store writes no order in any way, and says what is missing; with store: false it writes orders", async () => {
+Deno.test("connect() without a store sends no order by any method, and its errors name the missing store; with store: false it sends orders", async () => {
   await using house = await openHouse();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const options = { gateway: { url, tradePasswordKey }, tradePassword };

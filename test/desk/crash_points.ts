@@ -3,8 +3,8 @@
  * one, killed with SIGKILL; the broker is the simulator in this process, behind its real ports. At the end, the broker has
  * each order once, and the store says the same as the broker.
  *
- * A process is killed once in each of the program's steps, at the same wait of each, and is started again after each
- * kill. So twenty kills need twenty-one processes and one run of the program.
+ * In one run, the program is killed at most once in each of its steps, and is started again after each kill. So twenty
+ * kills need twenty-one processes and one run of the program.
  *
  * Run: `deno run -A test/desk/crash_points.ts [--transport gateway|direct] [--store sqlite|postgres] [--points all|N]
  * [--seed S]`. Prints the counts as JSON.

@@ -237,15 +237,15 @@ export class ParentProcess {
 /** Returns the steps that the broker executed according to their intents, and the steps with an unknown outcome. */
 function outcomesOfSteps(
   intents: readonly Intent[],
-): { done: Map<string, Intent>; open: Map<string, Intent> } {
+): { done: Map<string, Intent>; unresolved: Map<string, Intent> } {
   const done = new Map<string, Intent>();
-  const open = new Map<string, Intent>();
+  const unresolved = new Map<string, Intent>();
   for (const intent of intents) {
     const { step = "" } = intent.why;
-    if (unresolvedStates.includes(intent.state)) open.set(step, intent);
+    if (unresolvedStates.includes(intent.state)) unresolved.set(step, intent);
     else if (!["planned", "approved", "abandoned", "rejected"].includes(intent.state)) done.set(step, intent);
   }
-  return { done, open };
+  return { done, unresolved };
 }
 
 const HK = { market: "hk", symbol: "00700.HK" } as const;
@@ -348,14 +348,16 @@ async function runProgram(job: ProgramJob): Promise<void> {
   /** Writes each step that is not done and whose outcome is not unknown. */
   async function runSteps(): Promise<void> {
     for (const step of program) {
-      const { done, open } = outcomesOfSteps(await intents());
+      const { done, unresolved } = outcomesOfSteps(await intents());
       const placed = step.of === undefined ? undefined : done.get(step.of);
-      const isReady = step.of === undefined || placed !== undefined && !open.has(step.of);
+      const isReady = step.of === undefined || placed !== undefined && !unresolved.has(step.of);
       // A change of an order waits for the changes of the same order before it.
       const before = program.slice(0, program.indexOf(step)).filter(({ of }) =>
         of !== undefined && of === step.of
       );
-      if (done.has(step.id) || open.has(step.id) || !isReady || !before.every(({ id }) => done.has(id))) {
+      if (
+        done.has(step.id) || unresolved.has(step.id) || !isReady || !before.every(({ id }) => done.has(id))
+      ) {
         continue;
       }
       await parent.pass(1_000);
@@ -365,7 +367,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
     }
   }
 
-  /** A person looks at the broker's app, and resolves an intent. */
+  /** Acts as a person who looks at the broker's app and resolves an intent. Resolves to the intent's step. */
   async function decided(desk: Desk, intent: Intent): Promise<string> {
     const { step = "" } = intent.why;
     if (await parent.isExecuted(step)) {

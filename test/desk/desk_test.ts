@@ -75,13 +75,13 @@ deskTest(
     await trader.orders.place(OTHER);
     await pass(60_000);
     const state = (await intents()).find(({ id }) => id === lost.id)!.state;
-    const told = house.way === "memory" ? "unknown" : "abandoned"; // the endpoint in memory sends no time
+    const expected = house.way === "memory" ? "unknown" : "abandoned"; // the endpoint in memory sends no time
     assertEquals([state, (await history(lost.id)).at(-1)], [
-      told,
-      told === "unknown" ? "sent>unknown by desk" : "unknown>abandoned by list",
+      expected,
+      expected === "unknown" ? "sent>unknown by desk" : "unknown>abandoned by list",
     ]);
     assertEquals((await orderIds()).length, before + 1);
-    if (told === "abandoned") await trader.orders.place(ORDER); // now it may be sent
+    if (expected === "abandoned") await trader.orders.place(ORDER); // now it may be sent
   },
 );
 
@@ -165,7 +165,7 @@ deskTest(
 );
 
 deskTest(
-  "a split order is not followed by one of its parts while another may belong to a lost order",
+  "a split order stays acknowledged while one of its parts may be a lost order of another intent",
   async (house) => {
     const { open, desk, clock, round, intents, simulator: { faults } } = house;
     const large = { ...ORDER, quantity: "800000", price: "1.00" } as const;
@@ -219,7 +219,7 @@ deskTest(
 );
 
 deskTest(
-  "a split order does not end by its known part while somebody may have amended the others elsewhere",
+  "a split order becomes ambiguous if its known part ends and the other parts may have been amended elsewhere",
   async (house) => {
     const { trader, client, desk, clock, round, last, orderIds, pass } = house;
     const before = await orderIds();
@@ -303,7 +303,7 @@ deskTest(
 );
 
 deskTest(
-  "a rejected order ends rejected, and an order that could not be sent ends abandoned",
+  "a rejected order ends rejected, and an order that the guard refuses ends abandoned",
   async (house) => {
     const { trader, intents, history } = house;
     await assertRejects(
@@ -432,7 +432,7 @@ deskTest("the age of the checks includes the time of reading the lists", async (
   assertEquals([error.code, sent()], ["old-approval", 0]);
 });
 
-deskTest("orders made elsewhere are shown as foreign and never touched", async (house) => {
+deskTest("orders made elsewhere are listed as foreign, and get no intent", async (house) => {
   const { trader, client, desk, intents } = house;
   const { orderId: mine } = await trader.orders.place(ORDER);
   const { orderId: foreign } = await client.orders.place(OTHER);

@@ -31,7 +31,7 @@ function fill({ clock, round }: DeskHouse): void {
 }
 
 deskTest(
-  "F02: an answer that comes after its call was given up is taken for its own intent, and not for the next one",
+  "F02: an answer that arrives after its call was aborted is recorded for its own intent, and not for the next one",
   async ({ trader, simulator: { faults }, intents, history, orderIds }) => {
     const before = await orderIds();
     faults.arm({ kind: "delay", operation: "orders.place", when: "answer", ms: 10_000 });
@@ -125,7 +125,7 @@ deskTest(
 );
 
 deskTest(
-  "F11: a cancellation that loses the race against the fill is sent once, and the lists end it",
+  "F11: a cancellation that loses the race against the fill is sent once, and the lists show its outcome",
   async (house) => {
     const { open, trader, simulator: { faults }, count, intents, pass } = house;
     const sent = count("orders.cancel");
@@ -165,7 +165,7 @@ deskTest(
   },
 );
 
-Deno.test("F12: a batch cancellation that was done in part stays unknown, and nothing of it is sent again", async () => {
+Deno.test("F12: a batch cancellation that was executed in part stays unknown, and nothing of it is sent again", async () => {
   const [OPEN, CANCELLED] = ["2", "6"]; // codes on the wire
   const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
   const states = new Map(ids.map((id) => [id, OPEN]));
@@ -243,7 +243,7 @@ deskTest(
 );
 
 deskTest(
-  "F19: pushes that are repeated, reordered, lost or early leave the same book as all pushes in order",
+  "F19: pushes that are repeated, reordered, lost or early lead to the same intents as all pushes in order",
   async (house) => {
     const { desk, simulator: { faults }, store, clock, round, intents } = house;
     const order = await filling(house);

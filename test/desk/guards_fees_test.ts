@@ -1,4 +1,4 @@
-/** Tests of the fees that the guard rails and the words of an order estimate. */
+/** Tests of the estimate of the fees of an order. */
 import { assertEquals } from "@std/assert";
 import { estimateFees } from "../../lib/desk/guards/order.ts";
 import { feesOf } from "../../lib/facts/fees.ts";

@@ -67,7 +67,7 @@ export interface Earlier {
   /** @default acknowledged */
   state?: IntentState;
   orderIds?: readonly string[];
-  /** Price by which it counts if it has none. */
+  /** Price with which it counts if its params have none. */
   reference?: string;
   /** When it was sent. @default now */
   at?: number;
@@ -160,7 +160,10 @@ const ways: Partial<Record<IntentState, readonly (readonly [IntentState, "desk" 
   rejected: [["approved", "desk"], ["sent", "desk"], ["rejected", "answer"]],
 };
 
-/** Checks an order write. Resolves to what the guard rails found out. */
+/**
+ * Checks an order write. Resolves to what the guard rails record for the intent: the reference price of an order without
+ * a price. Rejects if a guard rail refuses the write.
+ */
 export async function check(params: object, wanted: Wanted = {}): Promise<Approval | undefined> {
   const {
     operation = "orders.place",

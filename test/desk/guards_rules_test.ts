@@ -199,7 +199,7 @@ Deno.test("quoteMaxAge: while the market does not trade, its last quote stays cu
   await assertRefuses("quoteMaxAge", auction, quoted("20250814155859"), "61 s old");
 });
 
-Deno.test("session: a suspended listing and a day without a calendar are refused, a conditional order is not", async () => {
+Deno.test("session: a suspended listing and a day without a calendar are refused; a conditional order passes on a Saturday", async () => {
   await assertRefuses("session", ORDER, { market: { quote: { isSuspended: true } } }, "suspended");
   await assertRefuses(
     "session",
@@ -306,7 +306,7 @@ Deno.test("buyingPower and allowShort: an amendment may use what its order alrea
   await assertRefuses("buyingPower", { ...amend, quantity: "500" }, wanted({}, { maxBuy: "100" }), "is 400");
   // An order that has ended uses nothing any more.
   await assertRefuses("buyingPower", amend, wanted({ state: "cancelled" }, { maxBuy: "100" }), "is 100");
-  // What is filled is paid for, and sold.
+  // The filled part is already paid for, or already sold.
   await check(amend, wanted({ filled: "200" }, { maxBuy: "100" }));
   const held = (sellableQuantity: string) => ({ holding: { quantity: "400", sellableQuantity } });
   await check(amend, wanted({ side: "sell" }, held("100")));
@@ -465,7 +465,7 @@ Deno.test("maxDayValue: neither cancellations nor orders of other accounts count
   });
 });
 
-Deno.test("values count in the currency of the listing, and for the shares of an option", async () => {
+Deno.test("values count in the currency of the listing, and for all shares of an option contract", async () => {
   const limits = { maxOrderValue: "60000 HKD, 1000 USD" };
   await check(ORDER, { limits });
   await assertRefuses("maxOrderValue", { ...ORDER, symbol: "80700.HK" }, { limits }, "no amount in CNY");
@@ -526,7 +526,7 @@ Deno.test("maxDayValue: an order without a price counts with the price at which 
   });
 });
 
-Deno.test("a price that the market ignores does not lower the value of an order, now and later", async () => {
+Deno.test("a price that the market ignores lowers the value of an order neither now nor in later checks", async () => {
   const limits = { maxOrderValue: "20000 USD", maxDayValue: "30000 USD" };
   for (const orderType of ["market", "iceberg-market", "hidden-market"] as const) {
     const cheap = { ...AAPL, orderType, price: "0.01" };

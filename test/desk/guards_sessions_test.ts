@@ -17,7 +17,7 @@ const limits = { quoteMaxAge: "off", priceCollar: "off" };
 const FRIDAY = "2025-08-15";
 const HALF_DAY = "2025-12-24";
 
-/** Returns whether the rule lets an order pass at a local time of its market. */
+/** Returns whether the session rule lets an order pass at a local time of its market. */
 async function accepts(order: object, at: string): Promise<boolean> {
   const { market, validity } = order as { market?: string; validity?: string };
   const zone = market === "us" ? "America/New_York" : "Asia/Hong_Kong";

@@ -268,15 +268,19 @@ guardTest("orders of a minute have a limit over all processes; a minute later th
   await guarded.orders.place({ ...ORDER, price: "552" });
 });
 
-guardTest("only allowed symbols are traded", { allowedSymbols: "00005.HK, AAPL" }, async (house) => {
-  await assertRefused(
-    house,
-    () => house.guarded.orders.place(ORDER),
-    "allowedSymbols",
-    "00700.HK",
-    "00005.HK, AAPL",
-  );
-});
+guardTest(
+  "an order for a symbol that is not allowed is refused",
+  { allowedSymbols: "00005.HK, AAPL" },
+  async (house) => {
+    await assertRefused(
+      house,
+      () => house.guarded.orders.place(ORDER),
+      "allowedSymbols",
+      "00700.HK",
+      "00005.HK, AAPL",
+    );
+  },
+);
 
 guardTest("no sale is larger than what the broker says can be sold", {}, async (house) => {
   const { guarded, client, another } = house;
@@ -310,24 +314,28 @@ guardTest("no sale is larger than what the broker says can be sold", {}, async (
   assert(orderId !== undefined);
 });
 
-guardTest("an order needs buying power", { priceCollar: "off" }, async (house) => {
-  const { guarded, client } = house;
-  const { quantity } = await client.account.maxBuy({
-    market: "hk",
-    symbol: ORDER.symbol,
-    price: ORDER.price,
-  });
-  await assertRefused(
-    house,
-    () => guarded.orders.place({ ...ORDER, quantity: add(quantity, "100") }),
-    "buyingPower",
-    `largest quantity is ${quantity}`,
-  );
-  await guarded.orders.place({ ...ORDER, quantity });
-});
+guardTest(
+  "a buy order may use the broker's largest quantity, and not one lot more",
+  { priceCollar: "off" },
+  async (house) => {
+    const { guarded, client } = house;
+    const { quantity } = await client.account.maxBuy({
+      market: "hk",
+      symbol: ORDER.symbol,
+      price: ORDER.price,
+    });
+    await assertRefused(
+      house,
+      () => guarded.orders.place({ ...ORDER, quantity: add(quantity, "100") }),
+      "buyingPower",
+      `largest quantity is ${quantity}`,
+    );
+    await guarded.orders.place({ ...ORDER, quantity });
+  },
+);
 
 guardTest(
-  "a stale quote refuses an order, and the age limit may be wider",
+  "an order with a stale quote is refused, unless the age limit is wider",
   { quoteMaxAge: "30s" },
   async (house) => {
     const { store, machine, open } = house;
@@ -400,7 +408,7 @@ guardTest("a market order counts with the price of the market, also in a later p
   );
 }, { at: at("2025-08-15T10:30:00-04:00") });
 
-guardTest("a futures order is checked by the step, the contracts allowed and its value", {
+guardTest("a futures order is refused for its tick, its value, or a sale without a holding", {
   maxOrderValue: "2000000 HKD",
 }, async (house) => {
   const { guarded, client } = house;
@@ -446,8 +454,9 @@ for (const seed of [1, 2, 3]) {
     const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
     const desks = [guarded, another()];
     const prices: Record<string, number> = { "00700.HK": 550, "00005.HK": 95 };
-    /** Most that each order at the broker could trade for, and the times of what was sent. */
+    /** The largest quantity and the highest price of each order at the broker. */
     const values = new Map<string, { symbol: string; quantity: string; price: string }>();
+    /** When each order or amendment was sent. */
     const times: number[] = [];
     let [sent, refused] = [0, 0];
     for (let turn = 0; turn < 45; turn++) {

@@ -1,4 +1,4 @@
-/** Tests of halts: which files and rows stop writing, whoever made them, and which do not. */
+/** Tests which halt files and which halts in the store stop writing. */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { fileHalt, removeHalt, writeHalt } from "../../lib/desk/halt.ts";
 import { ALL_ACCOUNTS, clearHalt, findHalt, setHalt } from "../../lib/desk/queries.ts";
@@ -60,7 +60,7 @@ Deno.test({
 });
 
 testBoth(
-  "a halt stops its account or all accounts, keeps its first reason, and a resume ends both",
+  "a halt stops its account or all accounts, keeps its first reason, and ends when it is cleared",
   async ({ open }) => {
     await using store = await open();
     const halt = (account: string, why: string, at = 1) => setHalt(store, { account, why, by: "ann", at });
@@ -81,7 +81,7 @@ testBoth(
 );
 
 deskTest(
-  "a halt file stops a write before the store counts it, and also if it appears meanwhile",
+  "a halt file stops a write before the store records it as sent, and also right after that",
   async (house) => {
     const { open, count, last } = house;
     const sent = count("orders.place");

@@ -116,7 +116,7 @@ deskTest("an order of a plan that ends while the order is checked is not sent", 
   assertEquals([sent(), (await last()).state], [0, "abandoned"]);
 });
 
-Deno.test("usedOf() counts a filled order in full, because parts of it may not be known, and other ends as filled", () => {
+Deno.test("usedOf() counts a filled order in full, because some of its parts may be unknown, and only the fills of a cancelled one", () => {
   const intent = (state: IntentState, filled: string) =>
     // usedOf() reads only these members.
     ({ kind: "place", state, filled, params: { quantity: "600" } }) as unknown as Intent;

@@ -230,7 +230,7 @@ const amendment = (params: Record<string, string>, given: Partial<Intent> = {}) 
     ...given,
   });
 
-Deno.test("an amendment is proven by its new terms only if the order had others before", () => {
+Deno.test("an amendment is proven by its new terms only if the order had other terms before", () => {
   const placed = among([], { "1": "placed" });
   const changed = amendment({ quantity: "200", price: "549" });
   assertEquals(judge(changed, readingWith(order("1", { quantity: "200", price: "549.00" })), placed), {

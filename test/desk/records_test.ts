@@ -74,7 +74,7 @@ for (
   );
 }
 
-/** Returns a reading that shows the order of {@linkcode accepted} with this much filled, or nothing. */
+/** Returns a reading that shows the order of {@linkcode accepted} with a filled quantity, or that shows no order. */
 function readingOf(filled?: string, other: Partial<SeenOrder> = {}, at = systemMachine.now()): ListReading {
   const order: SeenOrder = {
     orderId: "1",
@@ -101,7 +101,7 @@ for (
   const [what, change, filled] of [
     ["notes more fills", () => Promise.resolve(), "200"],
     [
-      "loses no fills of an order that a later reading has shown to its end",
+      "loses no fills of an order that a later reading has recorded as filled",
       (store) => moveIntent(store, "i", { to: "filled", by: "list", at: 1, filled: "600" }),
       "600",
     ],
@@ -178,7 +178,7 @@ Deno.test("a list that is older than an earlier reading changes nothing", async 
   assertEquals(await followed(store, intent, readingOf("0", { state: "working" })), ["part-filled", "300"]);
 });
 
-Deno.test("an order for one day has expired two days later by the broker's date, and not one day later", async () => {
+Deno.test("a day order expires two days after its day by the broker's date, and not one day after it", async () => {
   const at = Date.parse("2025-08-15T10:00:00+08:00");
   for (const [day, state] of [["2025-08-14", "working"], ["2025-08-13", "expired"]] as const) {
     await using store = await openSqlite(":memory:");
@@ -220,7 +220,7 @@ testBoth(
   },
 );
 
-Deno.test("reading the open intents of an account does not read those that have ended", async () => {
+Deno.test("the queries for open intents use the index of open intents", async () => {
   await using store = await openSqlite(":memory:");
   const asked: string[] = [];
   const spy = new Proxy(store, {

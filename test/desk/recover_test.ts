@@ -456,7 +456,7 @@ deskTest(
 );
 
 deskTest(
-  "an order whose cancellation is in progress ends the count of readings without it",
+  "a cancellation that the broker shows as pending resets the count of readings without its effect",
   async (house) => {
     const { trader, client, open, simulator: { faults }, last, pass } = house;
     const { orderId } = await trader.orders.place(ORDER);

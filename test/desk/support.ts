@@ -28,9 +28,9 @@ export interface DeskHouse extends House {
   intents(): Promise<Intent[]>;
   /** Returns the newest intent. */
   last(): Promise<Intent>;
-  /** Returns how an intent came to its state: `sent>unknown by desk`. */
+  /** Returns the changes of an intent's state, oldest first, such as `sent>unknown by desk`. */
   history(id: string): Promise<string[]>;
-  /** Lets the simulated time pass, in turns, and reconciles after each turn. */
+  /** Advances the simulated time by `ms` in equal turns, and reconciles after each turn. */
   pass(ms: number, turns?: number): Promise<void>;
 }
 
