@@ -220,8 +220,8 @@ Deno.test("resolve records the outcome that a person found; runs show says what 
   assertEquals(bare.code, 2);
   assertStringIncludes(bare.err, 'write --because "what you checked"');
   assertEquals((await cli(["resolve", key, "fine", "--because", "x", ...store])).code, 2);
-  const settled = await cli(["resolve", key, "ok", "--because", "none is open", "--by", "me", ...store]);
-  assertEquals([settled.code, settled.out], [
+  const resolved = await cli(["resolve", key, "ok", "--because", "none is open", "--by", "me", ...store]);
+  assertEquals([resolved.code, resolved.out], [
     0,
     `${key} is resolved as ok; recipes may write on the account again\n`,
   ]);

@@ -61,7 +61,7 @@ Deno.test("for an unreadable file, commands end with one line that names it, and
   }
 });
 
-Deno.test("run reports a step that takes too long, also without a store", async () => {
+Deno.test("run without a store reports a step that takes too long", async () => {
   await using dir = await folder({
     "slow.yaml": slow,
     "slow_step.ts": `import { defineStep } from "hsgate/recipes";

@@ -214,7 +214,7 @@ Deno.test("calendar set rejects impossible values, and writes nothing", async ()
   assertEquals([...Deno.readDirSync(place.path.replace("/days.json", ""))], []);
 });
 
-Deno.test("an invalid calendar file stops every command that uses calendars", async () => {
+Deno.test("an invalid calendar file stops commands that use calendars", async () => {
   await using place = await calendars({
     "days.json": '{\n "format": 1,\n "overrides": [{ "mic": "XHKG" }]\n}',
   });

@@ -219,7 +219,7 @@ Deno.test("call ends with 5 when a write gets no answer, sends it only once, and
   assertEquals(placed.length, 1);
 });
 
-Deno.test("call ends with 6 without a login, and says how to make one", async () => {
+Deno.test("call ends with 6 without a login, and says how to log in", async () => {
   await using gateway = await simulate();
   const { code, out, err } = await cli(["call", "account.funds", '{"market":"hk"}'], {
     env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl },
@@ -228,7 +228,7 @@ Deno.test("call ends with 6 without a login, and says how to make one", async ()
   assertStringIncludes(err, "Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY");
 });
 
-Deno.test("call ends with 130 when it is interrupted", async () => {
+Deno.test("quote ends with 130 when it is interrupted", async () => {
   await using gateway = await simulate();
   gateway.faults.arm({ kind: "delay", operation: "quotes.latest", ms: 9_000, when: "request" });
   const interruptWhen = () => gateway.faults.struck("delay") === 1;
@@ -275,7 +275,7 @@ for (const [what, words] of secretLines) {
   });
 }
 
-Deno.test("hsgate prints no secret, whatever fails", async () => {
+Deno.test("doctor and call print no secret, whether they succeed or fail", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const wrongKey = { ...env, HSGATE_TRADE_PASSWORD_KEY: "ZmVkY2JhOTg3NjU0MzIxMA==" };

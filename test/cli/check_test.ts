@@ -67,7 +67,7 @@ Deno.test("check lists the next ten slots, the holidays between them, and the cl
   ]);
 });
 
-Deno.test("check names file, line, column and the nearest name of every mistake, and ends with 2", async () => {
+Deno.test("check names file, line, column and the nearest name for a mistake, and ends with 2", async () => {
   await using dir = await folder({
     "close.yaml": close,
     "wrong.yaml": wrong,
@@ -381,7 +381,7 @@ Deno.test("check of one recipe compiles no file whose first member names another
   assertStringIncludes(out, "to have at most 1024 KiB in all: begin each recipe with its name");
 });
 
-Deno.test("check ends soon after Ctrl-C, even with many heavy recipes", async () => {
+Deno.test("check ends with 130 after Ctrl-C, even with many heavy recipes", async () => {
   const schedules = Array.from(
     { length: 50 },
     (_, i) => `  - { id: s${i}, cron: '30 2 * * *', timezone: America/New_York }\n`,

@@ -157,7 +157,7 @@ for (const shell of ["bash", "zsh", "fish"]) {
   });
 }
 
-Deno.test("the function of the completion script runs no task of somebody else's folder", async () => {
+Deno.test("the hsgate function of the bash script runs no task of the current folder", async () => {
   using dir = folder();
   const tasks = { hsgate: "echo STRANGER" };
   await Deno.writeTextFile(`${dir.path}/deno.json`, JSON.stringify({ tasks }));

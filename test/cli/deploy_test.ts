@@ -359,7 +359,7 @@ Deno.test("deploy rejects an untrusted settings file in another folder, and show
   const variables = `every start reads "${dir.path}/hsgate.env", which sets HSGATE_TRUST_FILE, CHAT: `;
   assertStringIncludes(err, variables);
   assert(!(out + err).includes("PRECIOUS"));
-  // The lines name the store, so it would need no trust.
+  // The lines would name the store of the folder. A named store needs no trust, so deploy checks it.
   await (await openSqlite(`${dir.path}/hsgate.db`))[Symbol.asyncDispose]();
   const found = await cli([...words.slice(0, -2), "--to", "crontab"], {
     ...world,

@@ -132,7 +132,7 @@ Deno.test("call asks before a write over the socket, and sends nothing after a n
   assertEquals(code, 2);
   assertStringIncludes(err, "It would send TradeEntrustRequest over the trade socket:");
   assertStringIncludes(err, "hsgate: nothing was sent");
-  // The words about the order read the market and the account; the order itself was not sent.
+  // For the text about the order, call reads the market and the account. It did not send the order itself.
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: at.env });
   assertEquals(JSON.parse(today.out), []);
 });
@@ -252,7 +252,7 @@ Deno.test("watch shows quotes and order changes, has the lease in the meantime, 
   assertEquals(free.out, "no process on this machine has a trade connection\n");
 });
 
-Deno.test("no command logs in while another process has the trade connection", async () => {
+Deno.test("commands do not log in while another process has the trade connection", async () => {
   await using at = await world();
   await using proxy = startDirectProxy(at.platform.info);
   const env = { ...at.env, HSGATE_AUTH_URL: proxy.info.authUrl };
@@ -309,7 +309,7 @@ Deno.test("other processes can use the platform through sim's --info file", asyn
   await sim.stderr.cancel();
 });
 
-Deno.test("no command prints a secret of the direct transport, whatever fails", async () => {
+Deno.test("commands that fail print no secret of the direct transport", async () => {
   await using at = await world();
   const { info } = at.platform;
   const outcomes = [

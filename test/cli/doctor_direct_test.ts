@@ -176,7 +176,7 @@ const certificates: [
   advice: string,
 ][] = [
   [
-    "nobody vouches for",
+    "has no trusted issuer",
     "127.0.0.1",
     10,
     false,
@@ -311,7 +311,7 @@ Deno.test("doctor warns of a clock that differs from the platform's by more than
   assert(behind.seconds >= 44 - behind.late && behind.seconds <= 47, `${behind.seconds}`);
 });
 
-Deno.test("doctor says that the platform's answer contains no time", async () => {
+Deno.test("doctor says that the platform's time is unknown if its answer has no valid Date", async () => {
   await using at = await world();
   const { authUrl } = at.platform.info;
   await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {

@@ -138,7 +138,7 @@ Deno.test("doctor says that there is no trade login, and ends with 6", async () 
   );
 });
 
-Deno.test("doctor says that the password is wrong, tries it once, and ends with 6", async () => {
+Deno.test("doctor says that the password is wrong, does not show it, and ends with 6", async () => {
   await using gateway = await simulate();
   const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: "999999" };
   const { code, out } = await cli(["doctor", "--json"], { env });

@@ -52,8 +52,8 @@ Deno.test("export day-book names the lists that it did not read, and --accounts 
     `${DAY}: futures: futures_fills were not read: Cannot complete futures.fillsHistory: 1007 no futures account\n`,
   );
   assertStringIncludes(both.out, "\nif the account has no futures, add --accounts securities\n");
-  const alone = await exported.again(["--accounts", "securities"]);
-  assertEquals([alone.code, alone.out.includes("futures")], [0, false]);
+  const onlySecurities = await exported.again(["--accounts", "securities"]);
+  assertEquals([onlySecurities.code, onlySecurities.out.includes("futures")], [0, false]);
   const wrong = await exported.again(["--accounts", "stocks"]);
   assertEquals(wrong.code, 2);
   assertStringIncludes(wrong.err, 'Cannot use --accounts "stocks": expected one of securities, futures');

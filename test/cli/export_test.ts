@@ -17,7 +17,7 @@ const NOW = "2025-08-16T12:00:00+08:00";
 const simulate = (options: Parameters<typeof simulateAt>[0]) =>
   simulateAt({ clock: new ManualClock(Date.parse(NOW)), ...options });
 
-/** The five trading days before that. */
+/** The five trading days before NOW. */
 const FIVE_DAYS = ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14", "2025-08-15"];
 
 const namesIn = async (path: string) =>

@@ -1,4 +1,4 @@
-/** Tests of calendar files that are only found in the working folder: somebody else's file moves no slot. */
+/** Tests that a calendar file in the working folder moves no slot unless the user has named it, written it or trusted it. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { folder, spawned } from "./support.ts";
 
@@ -44,7 +44,7 @@ async function world(calendars?: string) {
   };
 }
 
-Deno.test("a calendar file that was only found moves no slot before its current content is trusted", async () => {
+Deno.test("a calendar file that the user has not named moves no slot before its current content is trusted", async () => {
   await using w = await world(moved());
   const commands = [
     ["next", "r.yaml"],

@@ -1,4 +1,4 @@
-/** Tests of settings files that are only found in the working folder: somebody else's file has no effect. */
+/** Tests that a settings file in the working folder has no effect unless the user has named or trusted it. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { settingNames, settingTable } from "../../lib/client/settings.ts";
 import { cli, folder, KEY, PASSWORD, simulate, spawned, start, type World } from "./support.ts";
@@ -59,6 +59,7 @@ const attacks: Readonly<
     words: (w: Place) => string[];
     settings: (w: Place) => string;
     env?: Record<string, string>;
+    /** Returns whether the attack succeeded. */
     gained: (w: Place, told: string) => Promise<boolean> | boolean;
   }>
 > = {
@@ -111,7 +112,7 @@ const attacks: Readonly<
 };
 
 for (const [what, { words, settings, env = {}, gained }] of Object.entries(attacks)) {
-  Deno.test(`a settings file that was only found has no effect before it is trusted: ${what}`, async () => {
+  Deno.test(`a settings file that the user has not named has no effect before it is trusted: ${what}`, async () => {
     await using w = await world();
     await Deno.writeTextFile(`${w.dir}/elsewhere.json`, "s3cr3t");
     const { code, out, err } = await w.hsgate(words(w), settings(w), { env });
@@ -280,7 +281,7 @@ Deno.test("a link to a file outside the folder is not a settings file, even if t
   ]);
 });
 
-Deno.test("a folder of init works unchanged, and its settings are trusted as written", async () => {
+Deno.test("a folder that init creates works unchanged, and its settings are trusted as written", async () => {
   await using dir = await folder();
   const cwd = `${dir.path}/work`;
   const env = { HSGATE_TRUST_FILE: `${dir.path}/own/trust.json`, HSGATE_VOLATILE_STORE: "allow" };

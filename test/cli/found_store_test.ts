@@ -1,4 +1,4 @@
-/** Tests of stores that are only found in the working folder, and of stores that others could have written. */
+/** Tests of stores in the working folder that the user has not named, and of stores that others could have written. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/store/sqlite.ts";
@@ -33,7 +33,7 @@ async function makeStore(path: string): Promise<string> {
   return (await store.ownMark())!.store;
 }
 
-/** Changes the file of a store, like any program could. */
+/** Changes the file of a store, as any program could. */
 function alter(path: string, sql: string): void {
   const file = new DatabaseSync(path);
   file.exec(sql);
@@ -117,7 +117,7 @@ Deno.test("a store that replaces a trusted one, and a store with foreign tables,
   }
 });
 
-Deno.test("trust rejects a store with a trigger that has the name of a table, and one without a table", async () => {
+Deno.test("trust rejects a store with a trigger that has the name of a table, and a store that lacks a table", async () => {
   const changes = [
     // SQLite lets a trigger have the name of a table. The table comes last, so that it would replace the trigger in a map
     // by name.
@@ -235,12 +235,12 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a group may write to a store and its folder only if it has no other member",
+  name: "only a group with the number of the user may write to a store and its folder",
   ignore: !isRoot,
   async fn() {
     await using w = await world();
     const dir = w.own.replace(/\/[^/]*$/, "");
-    // A group with the number of the user, as in a pod; and another group.
+    // A group with the number of the user, as in a pod, counts as the group of only that user. Any other group does not.
     for (const [gid, code] of [[0, 0], [4711, 2]] as const) {
       for (const [path, mode, back] of [[w.own, 0o660, 0o600], [dir, 0o770, 0o700]] as const) {
         Deno.chownSync(path, 0, gid);

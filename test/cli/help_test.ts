@@ -3,7 +3,7 @@ import { commands } from "../../tasks/commands/table.ts";
 import { glossary, topics } from "../../tasks/terminal/topics.ts";
 import { cli, spawned } from "./support.ts";
 
-Deno.test("hsgate --help lists every command with one line, and the exit codes", async () => {
+Deno.test("hsgate --help lists the main commands and the exit codes, in lines of at most 80 characters", async () => {
   const { code, out, err } = await cli(["--help"]);
   assertEquals({ code, err }, { code: 0, err: "" });
   const names = [

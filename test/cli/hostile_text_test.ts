@@ -36,7 +36,7 @@ function gateway(isOk: boolean): { url: string } & AsyncDisposable {
 }
 
 for (const isOk of [true, false]) {
-  Deno.test(`no command shows control characters or a secret of a gateway that ${isOk ? "answers" : "refuses"}`, async () => {
+  Deno.test(`commands show no control characters and no secret of a gateway that ${isOk ? "answers" : "refuses"}`, async () => {
     await using at = gateway(isOk);
     await using dir = await folder();
     const env = {
@@ -379,7 +379,7 @@ Deno.test("shownText() keeps line breaks and all writing systems, and shownJson(
   assertEquals(JSON.parse(json), value);
 });
 
-Deno.test("a line of a note or an error is cut where it would fill the screen, but JSON is never cut", () => {
+Deno.test("a line of a note or an error is cut after 10,000 characters, but JSON is never cut", () => {
   const notes: string[] = [];
   const world = { note: (line: string) => void notes.push(line), color: false } as Partial<Host> as Host;
   const host = shownHost(world, { figures: false });

@@ -66,7 +66,7 @@ async function assertFine(path: string): Promise<void> {
   assertEquals(check.code, 0);
 }
 
-Deno.test("init writes a folder that works at once with a simulator, wherever it is", async () => {
+Deno.test("init writes a folder that works at once with a simulator, also if its path has a space and a hash", async () => {
   await using temp = await folder();
   // A space and a hash often cause errors in paths.
   const path = `${temp.path}/my desk #1`;

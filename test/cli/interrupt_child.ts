@@ -1,5 +1,5 @@
 /**
- * Makes one slow call that no signal interrupts, like a step that writes; for tests of Ctrl-C.
+ * Makes one call without an abort signal, as a writing step does, for tests of Ctrl-C.
  *
  * @module
  */

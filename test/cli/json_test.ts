@@ -144,7 +144,7 @@ Deno.test("an error as JSON has the broker's code and text, the operation, and n
   assertStringIncludes(error.advice, "hsgate doctor");
 });
 
-Deno.test("an error of the broker says where its parameters are described", async () => {
+Deno.test("an error of the broker names the command that lists the operation's parameters", async () => {
   await using gateway = await simulate();
   const { code, out } = await cli(["quote", "NOPE", "--json"], { env: envOf(gateway) });
   const error = errorIn(out, code, "quote");

@@ -126,7 +126,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "only their owner can read files that commands write, whatever the umask",
+  name: "only the owner can read what keys new, schema and init write, whatever the umask",
   ignore,
   async fn() {
     await using at = await place();

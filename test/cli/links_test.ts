@@ -1,4 +1,4 @@
-/** Tests that a link in a found folder never decides where a file is created: nothing outside the folder changes. */
+/** Tests that a link in somebody else's folder never decides where a file is created: nothing outside the folder changes. */
 import { countWrite } from "../../lib/store/store.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { backupStore } from "../../lib/runner/queries/store_care.ts";
@@ -21,7 +21,9 @@ function place() {
   };
 }
 
-/** Commands that create files, by the name of a link in the way; some reject the link, others replace it. */
+/**
+ * Functions that create files, by the name at which the test puts a link. Some reject the link, and others replace it.
+ */
 const made: Record<string, (found: string, name: string) => unknown> = {
   "hsgate.db": async (_, name) => await (await openSqlite(name))[Symbol.asyncDispose](),
   "hsgate.db-wal": async (found) => await storeWith(found),
@@ -67,7 +69,9 @@ async function lease(found: string): Promise<void> {
 
 for (const target of ["missing", "precious"]) {
   Deno.test({
-    name: `nothing is written through a link to a file that is ${target === "missing" ? target : "there"}`,
+    name: `nothing is written through a link to a file that ${
+      target === "missing" ? "is missing" : "exists"
+    }`,
     ignore: Deno.build.os === "windows",
     async fn() {
       for (const [name, make] of Object.entries(made)) {

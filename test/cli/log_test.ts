@@ -13,7 +13,7 @@ steps:
   - { id: never, uses: account.funds, with: { market: hk }, if: "1 == 2" }
 `;
 
-/** Sets the time up to which slots are recorded back, so that a new schedule has missed a slot. */
+/** Sets the watermark of every schedule back, so that a new schedule has missed a slot. */
 async function wind(store: string, back: string): Promise<void> {
   await using open = await openSqlite(store);
   await open.run("update schedule set watermark = ?, updated_at = 0", Date.parse(back));
@@ -241,7 +241,7 @@ export default defineStep({
   }
 });
 
-Deno.test("schedule loads no package for OpenTelemetry, and loads the metrics module only with OTEL_DENO", async () => {
+Deno.test("schedule imports no package for OpenTelemetry, and imports the metrics module only dynamically", async () => {
   const root = new URL("../../", import.meta.url);
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", new URL("tasks/commands/schedule/body.ts", root).pathname],
@@ -396,7 +396,7 @@ export default defineStep({
     processes += new TextDecoder().decode(
       (await new Deno.Command("ps", { args: ["-eo", "args"] }).output()).stdout,
     );
-    // While it is open, it has a write-ahead log next to it.
+    // While the store is open, it has a write-ahead log next to it.
     files += await bytesBelow(out);
   }
   process.kill("SIGTERM");

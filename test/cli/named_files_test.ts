@@ -89,7 +89,7 @@ Deno.test("a secret's file in the folder may change, but may not become a link t
   assertEquals(w.heard, ["token-one", "token-two"]);
 });
 
-Deno.test("a secret's file that is named from the working folder is checked in the same way", async () => {
+Deno.test("a secret's file that is named relative to the working folder may not become a link out of it", async () => {
   await using w = await world((_dir, url) => telling("{ file: ./data/token.txt }")("", url));
   await w.write("data/token.txt", "token-one\n");
   const options = { cwd: w.dir, env: w.env };
@@ -227,7 +227,7 @@ for (
   });
 }
 
-Deno.test("a command that can run any file is rejected in a folder with too many, and a link there is recorded", async () => {
+Deno.test("a command that can run any file is rejected in a folder with too many files, and a link there is recorded", async () => {
   await using dir = await folder();
   const from = await Deno.realPath(dir.path);
   const place = { from, folders: [from] };

@@ -1,4 +1,4 @@
-/** Tests that unsent notices are visible in every command, and can be sent again. */
+/** Tests that commands report unsent notices, and can send them again. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { cli, envOf, folder, simulate, trustAll } from "./support.ts";
 

@@ -515,10 +515,10 @@ Deno.test("orders shows intents beside the broker's orders, also those that were
   assertMatch(table.out, new RegExp(`\\(elsewhere\\) +working +${foreign}`));
   // Without the broker, the store still says what it knows, and the exit code says that it was not compared.
   await at.gateway.close();
-  const alone = await at.run(["orders", "--json"]);
-  assertEquals(alone.code, 4, alone.err);
-  assertEquals(JSON.parse(alone.out).map(({ intent }: { intent: string }) => intent), [mine.intent]);
-  assertStringIncludes(alone.err, "this is only what the store knows");
+  const withoutBroker = await at.run(["orders", "--json"]);
+  assertEquals(withoutBroker.code, 4, withoutBroker.err);
+  assertEquals(JSON.parse(withoutBroker.out).map(({ intent }: { intent: string }) => intent), [mine.intent]);
+  assertStringIncludes(withoutBroker.err, "this is only what the store knows");
 });
 
 Deno.test("in a terminal of 80 columns, orders shows quantity, price and what was filled of each order", async () => {

@@ -1,4 +1,4 @@
-/** Tests of the words that an order command shows before it asks. */
+/** Tests of the text that an order command shows before it asks. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { ManualClock } from "../../lib/time.ts";
 import { altered, cli, envOf, folder, MORNING, simulate, storeEnv } from "./support.ts";

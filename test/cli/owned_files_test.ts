@@ -10,7 +10,7 @@ const ignore = Deno.build.os === "windows";
 const RECIPE = "name: r\nsteps:\n  - { id: f, uses: account.funds, with: { market: hk } }\n";
 
 Deno.test({
-  name: "every command rejects settings that others could have written, and files that they name",
+  name: "commands reject settings that others could have written, and files that the settings name",
   ignore,
   async fn() {
     await using gateway = await simulate();
@@ -150,7 +150,7 @@ Deno.test("distrustOf() accepts files of this user and of root that only the own
   assert(distrustOf("f", { uid: 5, gid: 5, mode: 0o606 }, undefined) !== undefined);
 });
 
-Deno.test("readOwned() returns nothing for a missing file, and follows the link to a mounted secret", async () => {
+Deno.test("readOwned() returns undefined for a missing file, and follows the link to a mounted secret", async () => {
   await using dir = await folder({ "data": "secret\n" });
   assertEquals(await readOwned(`${dir.path}/none`), undefined);
   Deno.symlinkSync(`${dir.path}/data`, `${dir.path}/link`);
@@ -172,7 +172,7 @@ async function ended(words: readonly string[], cwd: string): Promise<string> {
 }
 
 Deno.test({
-  name: "no command waits for a named pipe in place of a file, or reads an endless file",
+  name: "commands neither wait for a named pipe in place of a file, nor read a huge file",
   ignore,
   async fn() {
     const place = async (name: string) => {

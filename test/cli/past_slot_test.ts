@@ -168,7 +168,7 @@ Deno.test("the README's evening report is right on a Sunday, as a manual run and
   );
 });
 
-Deno.test("the second recipe of a new folder runs on a Sunday", async () => {
+Deno.test("the recipe morning_snapshot that init writes runs on a Sunday", async () => {
   await using dir = await folder({});
   await cli(["init", `${dir.path}/desk`, "--yes"]);
   const path = `${dir.path}/desk/recipes/morning_snapshot.yaml`;
@@ -189,7 +189,7 @@ Deno.test("the second recipe of a new folder runs on a Sunday", async () => {
   ]);
 });
 
-Deno.test("a run without a store sees its sessions, and an inner recipe sees those of the same day", async () => {
+Deno.test("a run without a store has the sessions of its day, and its inner recipes have the same sessions", async () => {
   const days = (to: string) =>
     `steps:\n  - id: days\n    uses: convert-report\n    with:\n      to: ${to}.csv\n      rows: ` +
     '[{ day: "${{ session.date }}", before: "${{ previousSession.date }}" }]\n';

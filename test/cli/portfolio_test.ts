@@ -142,7 +142,7 @@ Deno.test("futures count with the broker's profit, and with the day's fills, als
   assertStringIncludes(shown.out, "without fees and dividends");
 });
 
-Deno.test("portfolio names what is missing, and fits a terminal of 80 columns", async () => {
+Deno.test("portfolio shows currencies and rates within 80 columns, and rejects an unknown currency", async () => {
   await using gateway = await simulate({ days: 5 });
   const env = envOf(gateway);
   const { code, out } = await cli(["portfolio", "--currency", "usd"], { env, columns: 80 });

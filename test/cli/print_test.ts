@@ -175,7 +175,7 @@ Deno.test("priceText() shows the digits of a price without floating-point noise"
   assertEquals(priceText("25836.5"), "25836.50");
 });
 
-Deno.test("changePercent() rounds to two decimals, and returns nothing without a price or a previous price", () => {
+Deno.test("changePercent() rounds to two decimals, and returns undefined without a price or a previous price", () => {
   const quote = (lastPrice: string, previousClose: string): Quote => ({ lastPrice, previousClose });
   assertEquals(changePercent(quote("588.5", "590")), "-0.25");
   assertEquals(changePercent(quote("595.5", "590")), "0.93");

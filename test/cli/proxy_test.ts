@@ -17,7 +17,7 @@ function hostileProxy(): { url: string; asked: string[] } & AsyncDisposable {
   };
 }
 
-/** Deno itself would ask its own server for a newer version, over the same proxy. */
+/** Returns the variables of a proxy. Without the last variable, Deno would look for its newer version through the proxy. */
 const proxies = (url: string) => ({
   HTTP_PROXY: url,
   HTTPS_PROXY: url,

@@ -200,7 +200,7 @@ Deno.test("hsgate refuse names the orders that an interrupted plan has left at t
   );
 });
 
-Deno.test("hsgate halt ends an execution within seconds; after it, the plan continues with what its orders have filled", async () => {
+Deno.test("hsgate halt stops an execution; after resume and another approval, the plan continues", async () => {
   const clock = new ManualClock(MORNING);
   const gateway = await simulate({ clock });
   try {
@@ -239,7 +239,7 @@ Deno.test("hsgate halt ends an execution within seconds; after it, the plan cont
   }
 });
 
-Deno.test("hsgate rebalance names every mistake and ends with code 2", async () => {
+Deno.test("hsgate rebalance names a mistake in its file, or the missing file, and ends with code 2", async () => {
   const wrong = { ...files, "p.yaml": "market: hk\ntargets: { 00700.HK: 0.9, 09999.HK: 0.2 }\n" };
   const { code, err } = await cli(["rebalance", "p.yaml", "--plan", "--account", "a.json"], { files: wrong });
   assertEquals(code, 2);

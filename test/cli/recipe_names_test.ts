@@ -18,7 +18,7 @@ async function within(path: string, words: readonly string[], env: Record<string
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-Deno.test("every command accepts a recipe's own name and its file's name", async () => {
+Deno.test("commands accept a recipe's own name and its file's name", async () => {
   await using gateway = await simulate({});
   await using dir = await folder({});
   await Deno.mkdir(`${dir.path}/recipes`);

@@ -47,7 +47,7 @@ async function sha256Of(path: string): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", await Deno.readFile(path))).toHex();
 }
 
-/** Starts a manual run of the folder's recipe, and reads its key from the last line. */
+/** Starts a manual run of the folder's recipe, and reads its key from the output. */
 async function runBook(path: string, to: string, env: Record<string, string> = {}) {
   const text = book("books", to);
   await Deno.writeTextFile(`${path}/book.yaml`, text);

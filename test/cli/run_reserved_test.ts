@@ -94,7 +94,7 @@ Deno.test("schedule sends no order of a manual run that waits for the account, a
   ]);
 });
 
-Deno.test("run reports the state of a run that another process has started, and never says that nothing happened", async () => {
+Deno.test("run reports the state of a slot's run that has begun before, also in another process", async () => {
   await using gateway = await simulate({ fillsPerDay: 0 });
   const otherText = buy.replace("1h30m", "1h").replace(/name: .*/, "name: other");
   await using dir = await folder({ "buy.yaml": buy.replace("1h30m", "1h"), "other.yaml": otherText });

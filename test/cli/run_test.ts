@@ -71,7 +71,7 @@ Deno.test("run starts a simulator for a recipe that names it, whatever the setti
   assertMatch(key, /^try-out\/m\/01[0-9A-HJKMNP-TV-Z]{24}$/);
 });
 
-Deno.test("schedule runs a recipe with the simulator and one with a gateway, each with its own mutex", async () => {
+Deno.test("schedule runs a recipe with the simulator and one with a gateway, each with its own account lease", async () => {
   await using gateway = await simulate();
   await using dir = await folder({
     "a.yaml": beat,
@@ -168,7 +168,7 @@ Deno.test("run uses the direct transport if the recipe says so, with and without
   );
 });
 
-Deno.test("Connections.isSoleLogin() says that only a login over the direct transport ends the others", async () => {
+Deno.test("Connections.isSoleLogin() returns true only for the direct transport, whose login ends all others", async () => {
   await using platform = await simulatePlatform();
   await using leases = await leaseFolder();
   const recipe = await compileRecipe(beat, "r.yaml");
@@ -667,7 +667,7 @@ Deno.test("run --dry-run shows the steps and the error when the gateway does not
   }]);
 });
 
-Deno.test("run --wait says which run it waits for, ends with 4, and leaves no manual run behind", async () => {
+Deno.test("run --wait says which run it waits for, ends with 4, and cancels its manual run", async () => {
   await using gateway = await simulate();
   await using dir = await folder({ "r.yaml": beat });
   const file = `${dir.path}/l.db`;
@@ -899,7 +899,7 @@ Deno.test("showRun() redraws its own lines, prints other lines above them, and e
   assertEquals(notes, []);
 });
 
-Deno.test("showRun() prints plain lines without codes elsewhere, and none for a program", () => {
+Deno.test("showRun() prints plain lines without a terminal, and none for a program", () => {
   const lines = (json: boolean) => {
     const { host, notes } = terminal(() => 80);
     const { errTerminal: _, ...piped } = host;

@@ -82,7 +82,7 @@ Deno.test("why explains in one line what happened, or why nothing ran", async ()
   assertEquals(await why("2025-08-18"), "nothing yet: the slot is at 2025-08-18 10:00 Asia/Hong_Kong\n");
 });
 
-Deno.test("pause skips slots until resume, and next shows it", async () => {
+Deno.test("next shows a pause, a second pause changes nothing, and resume ends it", async () => {
   await using h = await history();
   const store = ["--store", h.file];
   assertEquals((await cli(["pause", "beat", "--why", "a trial", ...store])).out, "beat is paused\n");
@@ -117,7 +117,7 @@ Deno.test("why, pause and resume find a recipe in the file that a scheduler load
   assertStringIncludes(refused.err, "; name its folder with --recipes");
 });
 
-Deno.test("store backup copies and verifies; store verify ends with 7 for an inconsistent store", async () => {
+Deno.test("store backup writes a consistent copy, and replaces no file; store verify ends with 7 for an inconsistent store", async () => {
   await using h = await history();
   const copy = `${h.path}/copy.db`;
   // As a process with the permissions of its task.
@@ -231,7 +231,7 @@ Deno.test("runs, why and pause reject unknown names with exit code 2", async () 
   }
 });
 
-Deno.test("run --store runs the latest slot once, whoever starts it", async () => {
+Deno.test("run --store runs the latest slot once, however often it is started", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const words = ["run", `${dir.path}/beat.yaml`, "--store", `${dir.path}/store.db`, "--json"];
@@ -384,7 +384,7 @@ Deno.test("commands accept a unique beginning of a key, and list the matching ke
   }
 });
 
-Deno.test("runs never cuts keys, says which columns it omits, and shows every column on request", async () => {
+Deno.test("runs never cuts keys, says which columns it omits, and shows the columns that --columns names", async () => {
   await using dir = await folder({});
   const file = `${dir.path}/store.db`;
   const key = `inner/m/${"outer-with-a-long-name/".repeat(4)}main/2025-08-15/step.1a2b3c4d`;

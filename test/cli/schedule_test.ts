@@ -36,7 +36,7 @@ const rowsOf = async (path: string) => {
   );
 };
 
-Deno.test("schedule runs slots with the gateway, loads edits, and shuts down cleanly at SIGTERM", async () => {
+Deno.test("schedule runs slots with the gateway, loads a new recipe, and shuts down cleanly at SIGTERM", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const store = `${dir.path}/store.db`;
@@ -58,7 +58,7 @@ Deno.test("schedule runs slots with the gateway, loads edits, and shuts down cle
   assert(rows.every(({ state }) => state === "ok" || state === "due"), JSON.stringify(rows));
 });
 
-Deno.test("schedule continues after kill -9, and runs each slot once", async () => {
+Deno.test("schedule continues after kill -9, and records the slots of the time between the processes", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const store = `${dir.path}/store.db`;
@@ -185,7 +185,7 @@ export default defineStep({
   await Deno.mkdir(`${dir.path}/more`);
   await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("first"));
   await trustAll(dir.path);
-  // A slow monitoring service is waited for, but not after a second Ctrl-C.
+  // The scheduler waits for a slow monitoring service, but not after a second Ctrl-C.
   const answer = Promise.withResolvers<Response>();
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },

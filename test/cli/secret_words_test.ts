@@ -31,14 +31,14 @@ Deno.test("no command shows a password of an address, wherever it is on the comm
   assertEquals(Number(count) > commands.length * 40, true, told);
 });
 
-Deno.test("a process shows no password of an address in its arguments", async () => {
+Deno.test("hsgate as a process prints no password of an address in its arguments", async () => {
   for (const words of [["trust"], ["keys", "check"], ["sim"], ["call", "account.funds", "--gateway"]]) {
     const { out, err } = await spawned([...words, "postgres://user:hunter2@127.0.0.1:1/db"]);
     assertEquals(/hunter2/.test(out + err), false, out + err);
   }
 });
 
-Deno.test("the program that names the file system of a store is the system's own, and gets no secret", async () => {
+Deno.test("hsgate does not look for df, which names the file system of a store, in the folders of PATH", async () => {
   await using gateway = await simulate();
   await using dir = await folder();
   const heard = `${dir.path}/heard`;

@@ -77,7 +77,7 @@ export interface World {
   files?: Record<string, string | FileText>;
   /** Whether the command reads real files. */
   fromDisk?: boolean;
-  /** Answers of a user at the terminal; a thrown error acts like a key press. */
+  /** Answers of a user at the terminal. A function may throw an `InterruptedError`, like Ctrl-C at the question. */
   answer?: string | ((question: string) => string);
   /** Whether the terminal shows colours. @default false */
   color?: boolean;
@@ -168,7 +168,7 @@ export function start(
   const tracer = trace === undefined
     ? []
     : ["strace", "-ff", "-s", "4096", "-e", "trace=open,openat,execve", "-o", trace];
-  // The shell sets it: all tests share the umask of this process.
+  // A shell sets the umask, because all tests share the umask of this process.
   const shell = umask === undefined ? [] : ["sh", "-c", 'umask "$0"; exec "$@"', umask.toString(8)];
   const [program, ...before] = [...shell, ...tracer, Deno.execPath()];
   const process = new Deno.Command(program!, {
@@ -231,7 +231,7 @@ export async function spawned(
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** What Deno itself needs: the location of its caches. */
+/** Returns the variables that Deno itself needs: the search path, and the folders of its caches and temporary files. */
 function inherited(): Record<string, string> {
   const names = ["PATH", "HOME", "DENO_DIR", "XDG_CACHE_HOME", "TMPDIR"];
   return Object.fromEntries(names.flatMap((name) => {

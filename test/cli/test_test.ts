@@ -138,7 +138,7 @@ Deno.test("hsgate test prints the start of a long list of differences or of mist
   for (const file of [golden, outages]) await Deno.remove(file);
 });
 
-Deno.test("hsgate test keeps files and the store at the given paths, for why", async () => {
+Deno.test("hsgate test keeps the store at the given path, and why reads it", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const store = `${recipes.path}/test.db`;
   const words = ["test", recipes.path, ...WEEK, "--store", store];
@@ -194,7 +194,7 @@ Deno.test("hsgate test rejects invalid requests, and says what to do", async () 
   assertStringIncludes(await refusal(...WEEK), "funds.yaml:3:23");
 });
 
-Deno.test("hsgate test runs custom steps with the permissions that they name", async () => {
+Deno.test("hsgate test runs a custom step that calls the broker", async () => {
   const step = `
 export default {
   effect: "read",

@@ -294,7 +294,7 @@ Deno.test("code that asks for more during a run than when it was trusted is reje
   assertStringIncludes(err, "runs a program: touch");
 });
 
-Deno.test("a recipe asks for everything that the recipes that it runs ask for, and each of them must be trusted", async () => {
+Deno.test("a recipe that runs a trusted recipe needs its own trust, and an edit of the inner recipe ends that trust", async () => {
   const inner = (url: string) =>
     `name: inner\nparams: { to: "${url}" }\nsteps: [{ id: tell, uses: notify, with: { webhook: "\${{ params.to }}", text: hello } }]\n`;
   let edited = "";
@@ -394,7 +394,7 @@ Deno.test("a secret's program that appeared after its recipe was trusted is reje
   );
 });
 
-Deno.test("a damaged trust record is a clear error of every command, whatever is damaged in it", async () => {
+Deno.test("commands report a damaged trust record clearly, whatever is damaged in it", async () => {
   await using dir = await folder();
   const path = `${dir.path}/r.yaml`;
   await Deno.writeTextFile(path, `name: r\n${orders}ping: "http://127.0.0.1:9/"\n`);
@@ -430,7 +430,7 @@ Deno.test("a damaged trust record is a clear error of every command, whatever is
   }
 });
 
-Deno.test("offerTrust() compiles a recipe that many others run only once", async () => {
+Deno.test("offerTrust() compiles an inner recipe once for all recipes that run it, and once for itself", async () => {
   await using w = await world(() => ({
     "a.yaml": "name: a\nsteps: [{ id: x, uses: run, with: { recipe: x } }]\n",
     "b.yaml": "name: b\nsteps: [{ id: x, uses: run, with: { recipe: x } }]\n",
