@@ -13,7 +13,7 @@
  * - all: conformance/limits_test.ts "timeout: no other call gets a late answer"
  * - gateway: transports/gateway_test.ts "a slow answer reaches its own call among many concurrent calls"
  * - direct: transports/direct_link_test.ts "a late answer reaches only its own call"
- * - desk: desk/faults_test.ts "F02: an answer that comes after its call was given up is taken for its own intent, and not for the next one"
+ * - desk: desk/faults_test.ts "F02: an answer that arrives after its call was aborted is recorded for its own intent, and not for the next one"
  *
  * F03 reset after k bytes of the request
  * - memory: none: a call is one function call, which cannot be cut
@@ -32,7 +32,7 @@
  * - direct: transports/direct_push_test.ts "a push stream cut at any byte of a push loses no order without a gap"
  *
  * F05 damaged headers, lengths, signatures, padding, keys
- * - all: conformance/errors_test.ts "an unreadable answer: a read throws a ProtocolError, a write has an unknown outcome"
+ * - all: conformance/errors_test.ts "an unreadable answer: a read throws a ProtocolError, or has one as its cause; a write has an unknown outcome"
  * - gateway: transports/push_test.ts "events() reports the fault of a header, and reconnects"
  * - gateway: client/faults_test.ts "huge-body: an answer above the limit is rejected, with a length or in chunks"
  * - direct: transports/direct_link_test.ts "a damaged answer ends the connection with a typed error"
@@ -58,13 +58,13 @@
  * contain the outcome, and that nothing is sent again. The order desk matches orders to an interrupted write.
  *
  * F08 an order that fills before the first query
- * - all: conformance/lost_orders_test.ts "an order that fills before the first query is in no list of open orders, but is found"
+ * - all: conformance/lost_orders_test.ts "an order that fills before the first query is found among today's orders and fills"
  * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
  * - desk: desk/faults_test.ts "F08: an order that fills before the first reading, and is in no list of orders, is found through its fill"
  *
  * F09 an order that the broker splits, with one part missing in the lists. A transport does not distinguish a rejected
  * part from one that a person cancelled.
- * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a missing part is detected"
+ * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, which a cancelled part reduces"
  * - desk: desk/desk_test.ts "the parts of an order that the broker splits belong to one intent, with and without an answer"
  * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never takes more than was asked for"
  *
@@ -79,14 +79,14 @@
  * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows it, and it is sent once"
  * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown until a list shows that the order has ended"
  * - direct: none: as above, the step knows no transport
- * - desk: desk/faults_test.ts "F11: a cancellation that loses the race against the fill is sent once, and the lists end it"
+ * - desk: desk/faults_test.ts "F11: a cancellation that loses the race against the fill is sent once, and the lists show its outcome"
  *
  * F12 a batch cancel that times out with 60 of 100 done
  * - memory: none: what the step does is the same over each transport, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
  * - gateway: transports/outcome_test.ts "a batch cancellation leaves each order unresolved that its answer does not mention"
  * - direct: none: the message of the batch cancel is not published
- * - desk: desk/faults_test.ts "F12: a batch cancellation that was done in part stays unknown, and nothing of it is sent again"
+ * - desk: desk/faults_test.ts "F12: a batch cancellation that was executed in part stays unknown, and nothing of it is sent again"
  *
  * F13 login lost during a batch, during a list of several pages, during a login, or while 100 calls wait
  * - all: conformance/login_test.ts "a lost login during 100 reads: all are answered after one new login"
@@ -124,19 +124,19 @@
  *
  * F18 one fill is withheld while all other pushes arrive. No transport can detect it, because pushes have no numbers.
  * Only the lists show the fill, so a program has to query them from time to time.
- * - all: conformance/pushes_test.ts "a fill whose push was withheld is in the lists"
+ * - all: conformance/pushes_test.ts "a fill whose push was lost is in the list of fills"
  *
  * F19 pushes twice, in another order, before the answer
- * - all: conformance/pushes_test.ts "repeated or reordered pushes change nothing at the broker"
+ * - all: conformance/pushes_test.ts "a repeated push is delivered once, and reordered pushes are delivered in the new order"
  * - all: conformance/pushes_test.ts "a push may arrive before the answer to its order, with the same order number"
- * - desk: desk/faults_test.ts "F19: pushes that are repeated, reordered, lost or early leave the same book as all pushes in order"
+ * - desk: desk/faults_test.ts "F19: pushes that are repeated, reordered, lost or early lead to the same intents as all pushes in order"
  *
  * F20 pages: rows are added, a page is missing, short or repeated, cursors are wrong, midnight passes
  * - all: conformance/paging_test.ts "a list is read completely from short pages, and is not complete with a page missing"
  * - all: conformance/paging_test.ts "a list that grows at its beginning returns each row once"
  * - all: conformance/paging_test.ts "a repeated, decreasing or missing cursor ends the reading with an error"
  * - all: conformance/paging_test.ts "a page that is rejected as busy is requested again, and each row is returned once"
- * - gateway: client/paging_test.ts "a list that starts again at midnight during the reading is detected"
+ * - gateway: client/paging_test.ts "a list that becomes empty while it is read, as at midnight, is detected"
  * - gateway: client/paging_test.ts "rows added at the start of a list are detected, and identical rows are not mistaken for them"
  * - gateway: client/paging_test.ts "alternating pages are detected at the third one, by cursor and by number"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if its day changed between two pages"
@@ -182,7 +182,7 @@
  * - desk: desk/desk_test.ts "readings during a jump of the clock do not count as time that has passed"
  *
  * F29 a reader that stops while quotes and orders arrive
- * - all: conformance/load_test.ts "a reader that stops loses no order, and gets the newest quotes after the queued ones"
+ * - all: conformance/load_test.ts "a reader that stops loses no order; its quotes arrive in their order, and some are conflated"
  * - gateway: transports/push_test.ts "a stopped reader keeps every order and the newest quotes, with constant memory"
  * - gateway: transports/push_test.ts "a fast reader gets every quote, at any rate"
  *
