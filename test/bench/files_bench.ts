@@ -4,7 +4,8 @@
  * and ends when the store has the result of the run.
  *
  * The benchmark repeats each of these three ways twice in one process and six times in another, both with V8's coverage
- * counters. A function counts if it ran at least four times more in the second process. The simulator is another process.
+ * counters. A function counts if it ran at least four times more in the second process. The simulator is another
+ * process.
  *
  * @module
  */

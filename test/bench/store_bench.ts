@@ -1,7 +1,7 @@
 /**
- * Compares each kind of store with its bare driver. Measures durable commits, the time from a due run to its first step,
- * and scheduler passes over 10,000 schedules: the first pass, with nothing due, in a minute with slots, and after a
- * night.
+ * Compares each kind of store with its bare driver. Measures durable commits, the time from a due run to its first
+ * step, and scheduler passes over 10,000 schedules: the first pass, with nothing due, in a minute with slots, and after
+ * a night.
  *
  * The floor is the bare driver: it executes the same statements with the same values on its own database, right after
  * the store. Both are measured in pairs. A ratio compares the smallest times, because other work on the machine only

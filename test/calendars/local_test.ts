@@ -135,7 +135,8 @@ Deno.test(
     assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);
     const noon = line("XHKG", "2026-12-24", "09:30-12:00");
     assertEquals(builtInCalendars.isOverrideNeedless({ ...noon, halfDay: true }), true);
-    assertEquals(builtInCalendars.isOverrideNeedless(noon), false); // unlike the half-day in the data, it shortens northbound trading
+    // Unlike the half-day in the data, the override shortens northbound trading.
+    assertEquals(builtInCalendars.isOverrideNeedless(noon), false);
     assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-24", "open")), false);
     assertEquals(builtInCalendars.isOverrideNeedless(line("XSHG", "2027-10-01", "closed")), false);
     assertEquals([

@@ -1,4 +1,7 @@
-/** Tests that a calendar file in the working folder moves no slot unless the user has named it, written it or trusted it. */
+/**
+ * Tests that a calendar file in the working folder moves no slot unless the user has named it, written it or trusted
+ * it.
+ */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { folder, spawned } from "./support.ts";
 

@@ -240,7 +240,7 @@ Deno.test({
   async fn() {
     await using w = await world();
     const dir = w.own.replace(/\/[^/]*$/, "");
-    // A group with the number of the user, as in a pod, counts as the group of only that user. Any other group does not.
+    // A group with the user's number, as in a pod, counts as the group of only that user. Any other group does not.
     for (const [gid, code] of [[0, 0], [4711, 2]] as const) {
       for (const [path, mode, back] of [[w.own, 0o660, 0o600], [dir, 0o770, 0o700]] as const) {
         Deno.chownSync(path, 0, gid);

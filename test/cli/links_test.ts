@@ -1,4 +1,7 @@
-/** Tests that a link in somebody else's folder never decides where a file is created: nothing outside the folder changes. */
+/**
+ * Tests that a link in somebody else's folder never decides where a file is created: nothing outside the folder
+ * changes.
+ */
 import { countWrite } from "../../lib/store/store.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { backupStore } from "../../lib/runner/queries/store_care.ts";

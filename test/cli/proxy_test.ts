@@ -17,7 +17,9 @@ function hostileProxy(): { url: string; asked: string[] } & AsyncDisposable {
   };
 }
 
-/** Returns the variables of a proxy. Without the last variable, Deno would look for its newer version through the proxy. */
+/**
+ * Returns the variables of a proxy. Without the last variable, Deno would look for its newer version through the proxy.
+ */
 const proxies = (url: string) => ({
   HTTP_PROXY: url,
   HTTPS_PROXY: url,

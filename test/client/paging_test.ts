@@ -11,7 +11,9 @@ const line = (cursor: string) => ({
   queryParamStr: cursor,
 });
 
-/** Starts a gateway with numbered rows. It pages as the broker's documentation describes, unless `change` alters a page. */
+/**
+ * Starts a gateway with numbered rows. It pages as the broker's documentation describes, unless `change` alters a page.
+ */
 function journal(
   count: number,
   change: (page: unknown[], request: Arrived) => Reaction | unknown[] = (page) => page,

@@ -36,8 +36,8 @@ async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
 }
 
 /**
- * Makes the calls that a read-only connection refuses: every write of the catalogue, raw calls, a logout and, with "yes",
- * a login. Returns the codes of the errors.
+ * Makes the calls that a read-only connection refuses: every write of the catalogue, raw calls, a logout and, with
+ * "yes", a login. Returns the codes of the errors.
  */
 async function refusals(transport: Transport): Promise<string[]> {
   const login = operations.get("account.login")!;

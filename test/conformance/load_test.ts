@@ -1,6 +1,6 @@
 /**
- * Checks the limits of load: twenty callers at once with a slow or busy broker or a gateway that answers 503, and a reader
- * that does not take its pushes. Orders must not wait.
+ * Checks the limits of load: twenty callers at once with a slow or busy broker or a gateway that answers 503, and a
+ * reader that does not take its pushes. Orders must not wait.
  */
 import { assert, assertEquals } from "@std/assert";
 import { BusyError, TransportError } from "../../mod.ts";

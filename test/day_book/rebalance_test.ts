@@ -1,5 +1,6 @@
 /**
- * Tests of the list of rebalancing trades: plans are executed at a simulated broker, and the day book states their costs.
+ * Tests of the list of rebalancing trades: plans are executed at a simulated broker, and the day book states their
+ * costs.
  *
  * @module
  */

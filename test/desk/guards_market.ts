@@ -161,8 +161,8 @@ const ways: Partial<Record<IntentState, readonly (readonly [IntentState, "desk" 
 };
 
 /**
- * Checks an order write. Resolves to what the guard rails record for the intent: the reference price of an order without
- * a price. Rejects if a guard rail refuses the write.
+ * Checks an order write. Resolves to what the guard rails record for the intent: the reference price of an order
+ * without a price. Rejects if a guard rail refuses the write.
  */
 export async function check(params: object, wanted: Wanted = {}): Promise<Approval | undefined> {
   const {

@@ -1,6 +1,6 @@
 /**
- * Provides a proxy between a client and the simulated platform. It replaces the address of the trade socket with its own,
- * records the headers of the client's frames, and can cut or freeze the connections.
+ * Provides a proxy between a client and the simulated platform. It replaces the address of the trade socket with its
+ * own, records the headers of the client's frames, and can cut or freeze the connections.
  *
  * @module
  */
