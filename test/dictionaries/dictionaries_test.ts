@@ -5,17 +5,17 @@ import type { Dictionary } from "../../lib/dictionaries/dictionary.ts";
 import { Market } from "../../lib/dictionaries/market.ts";
 import { dictionaries } from "../../lib/dictionaries/mod.ts";
 import { Side } from "../../lib/dictionaries/side.ts";
-// Codes and meanings from the broker's documents, by the documents' names of the tables.
+// Codes and meanings from the broker's documents. The keys are the documents' names of the tables.
 import documented from "./codes.json" with { type: "json" };
 
 const pure = { permissions: "none" } as const;
 const tables: Record<string, Record<string, string>> = documented;
 
-Deno.test("dictionaries contain 63 tables with 594 values in total", pure, () => {
+Deno.test("dictionaries and barDayLimits contain 63 tables with 594 values in total", pure, () => {
   const values = Object.values(dictionaries).reduce((sum, table) => sum + table.entries.length, 0);
   assertEquals(Object.keys(dictionaries).length, 62);
   assertEquals(values, 587);
-  // Only the table of day limits contains numbers.
+  // `barDayLimits` is not in `dictionaries`, because its values are numbers.
   assertEquals(Object.keys(dictionaries).length + 1, 63);
   assertEquals(values + Object.keys(barDayLimits).length, 594);
 });
@@ -96,7 +96,7 @@ Deno.test("Currency and Market distinguish upper and lower case", pure, () => {
 });
 
 Deno.test("dictionaries have these names for codes", pure, () => {
-  // Table, code and name: at least one row of each table whose meanings are documented.
+  // Table, code and name: at least one row of each table except `Market` and `Currency`, which the test above checks.
   const rows: [string, string | number, string][] = [
     ["SecurityType", 10000, "hk-stock"],
     ["SecurityType", 20009, "us-otc-stock"],
