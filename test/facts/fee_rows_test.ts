@@ -6,9 +6,10 @@ import { type FeeMarket, feesOf, type Tariff } from "../../lib/facts/fees.ts";
 const pure = { permissions: "none" } as const;
 
 /**
- * Every dated rate, copied from the notices of exchanges and regulators: market, fee item, who pays, on which side,
- * the unit, the rounding, then `first..last` trade date, rate, and limits. Nothing here comes from the
- * code under test, so a wrong digit there fails the test.
+ * Every dated rate, copied from the notices of exchanges and regulators. The first text of a charge is: market, fee
+ * item, instruments or products, side, unit, rounding, and `order` if the fee is rounded once per order. Each further
+ * text is: `first..last` trade date, rate, and limits. Nothing here comes from the code under test, so a wrong digit
+ * there fails the test.
  */
 const CHARGES: readonly (readonly [charge: string, ...rows: string[]])[] = [
   [
@@ -137,7 +138,7 @@ const tariff: Tariff = {
   "hk-future": { commission: free },
 };
 
-/** Returns a rule in the form of the table: unit, rounding, rate and limits. */
+/** Returns a rule as in `CHARGES`: unit, rounding, rate and limits. `min` and `max` are in cents. */
 function show({ per, round, rate, min, max, cap }: Rule): string {
   const decimals = ({ coefficient, scale }: { coefficient: bigint; scale: number }) => {
     const digits = `${coefficient}`.padStart(scale + 1, "0");
@@ -168,7 +169,7 @@ const FIRST_DAY: Record<string, string> = {
   "hk-future": "2014-11-01",
 };
 
-Deno.test("scheduleOf() uses every rate from its first day to its last", pure, () => {
+Deno.test("scheduleOf() uses every rate on its first day and on its last day", pure, () => {
   let seen = 0;
   for (const [charge, ...rows] of CHARGES) {
     const [name = "", member = "", who = "", side = "", per, round] = charge.split(" ");

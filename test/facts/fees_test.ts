@@ -100,7 +100,7 @@ Deno.test("feesOf() uses the stamp duty rate of each day", pure, () => {
 });
 
 Deno.test(
-  "feesOf() frees ETFs, structured products and, since 2024-12-21, REITs from stamp duty",
+  "feesOf() exempts ETFs, structured products and, since 2024-12-21, REITs from stamp duty",
   pure,
   () => {
     const duty = (instrument: FeeInput["instrument"], date: string) =>
@@ -123,7 +123,7 @@ Deno.test("feesOf() returns an AFRC levy of zero before 2022", pure, () => {
   assertEquals([levy("2021-12-31"), levy("2022-01-01")], ["0.00", "0.15"]);
 });
 
-Deno.test("feesOf() limits the old settlement fee to 2 to 100, and not the new fee", pure, () => {
+Deno.test("feesOf() keeps the old settlement fee between 2 and 100, but not the new fee", pure, () => {
   const fee = (date: string, fill: string) => feesOf(one("hk", date, "buy", fill)).order.settlementFee;
   assertEquals(fee("2025-06-29", "100@10"), "2.00");
   assertEquals(fee("2025-06-29", "100000@100"), "100.00");
@@ -187,7 +187,7 @@ Deno.test("feesOf() charges a northbound sale, with both transfer fees in one it
   assertEquals(shenzhen, feesOf(one("shanghai", "2025-08-15", "sell", "100@1500")));
 });
 
-Deno.test("feesOf() uses the mainland's rates of 2022 and 2023, and exempts ETFs", pure, () => {
+Deno.test("feesOf() uses the mainland's rates of 2022 and 2023, and charges ETFs only two fees", pure, () => {
   const fees = (date: string, side: "buy" | "sell" = "sell") => {
     const { order } = feesOf(one("shenzhen", date, side, "1000@100"));
     return [order.stampDutyOrSecFee, order.tradingFeeOrTaf, order.settlementFee];
@@ -252,7 +252,7 @@ Deno.test("feesOf() charges index futures by product, given by name or by symbol
 });
 
 Deno.test(
-  "feesOf() rounds per fill what exchanges charge, and puts the broker's part on the first",
+  "feesOf() rounds exchange fees per fill, and puts the broker's fees on the first fill",
   pure,
   () => {
     const fills = [{ price: "10.01", quantity: "100" }, { price: "10.01", quantity: "100" }];
@@ -286,7 +286,7 @@ Deno.test("feesOf() throws on days without a recorded rate instead of charging n
   assertThrows(() => feesOf(one("us-option", "2022-12-30", "buy", "1@1")), RangeError, "regulatory");
 });
 
-Deno.test("feesOf() throws on invalid values", pure, () => {
+Deno.test("feesOf() throws on invalid values, and accepts exponents", pure, () => {
   assertThrows(() => feesOf(one("hk", "2025-08-15", "buy", "100@-1")), RangeError, "below zero");
   assertThrows(() => feesOf(one("hk", "2025-08-15", "buy", "100@ten")), TypeError, "as a decimal");
   assertThrows(() => feesOf(one("hk", "15.08.2025", "buy", "100@1")), TypeError, "write the date like");

@@ -3,7 +3,7 @@ import { priceLimits } from "../../lib/facts/price_rules.ts";
 
 const pure = { permissions: "none" } as const;
 
-Deno.test("priceLimits() rounds ten percent around the previous close to the nearest cent", pure, () => {
+Deno.test("priceLimits() rounds ten percent, or five with a risk warning, to the nearest cent", pure, () => {
   const moutai = { market: "shanghai", symbol: "600519.SH", date: "2025-08-15" } as const;
   assertEquals(priceLimits({ ...moutai, previousClose: "1426.95" }), { low: "1284.26", high: "1569.65" });
   assertEquals(priceLimits({ ...moutai, previousClose: "10.00" }, { riskWarning: true }), {
@@ -12,7 +12,7 @@ Deno.test("priceLimits() rounds ten percent around the previous close to the nea
   });
 });
 
-Deno.test("priceLimits() widens for ST stocks on 2026-07-06 and supports the growth boards", pure, () => {
+Deno.test("priceLimits() is 10 % for ST stocks from 2026-07-06, and 20 % for ChiNext in 2025", pure, () => {
   const at = (symbol: string, date: string) =>
     priceLimits({ market: "shenzhen", symbol, date, previousClose: "10.00" }, { riskWarning: true })?.high;
   assertEquals(at("000333.SZ", "2026-07-05"), "10.50");
@@ -27,7 +27,7 @@ Deno.test("priceLimits() returns undefined in Hong Kong and the United States", 
   assertEquals(priceLimits({ market: "us", ...rest }), undefined);
 });
 
-Deno.test("priceLimits() uses the limit of each board from its first to its last day", pure, () => {
+Deno.test("priceLimits() returns the limits of each board before and after every change", pure, () => {
   /** Board, a code on it, risk warning, date, and the low and high limit for a previous close of 100. */
   const rows: [string, string, boolean, string, string, string][] = [
     ["main board of Shanghai", "600519.SH", false, "2015-01-05", "90.00", "110.00"],

@@ -6,7 +6,7 @@ import { toUnits } from "../../lib/simulator/market/packing.ts";
 
 const pure = { permissions: "none" } as const;
 
-/** Returns the step at a price in units, as the simulator reads it from the tables. */
+/** Returns the tick size at a price, in the units of `toUnits()`. */
 const tickAt = (market: Market, date: string, price: string, instrument?: string) =>
   gridOf(market, date, instrument).tick(toUnits(price));
 
@@ -24,7 +24,7 @@ Deno.test("Grid.tick() decreases in Hong Kong on 2025-08-04 and 2026-08-03", pur
   assertEquals(tickAt("hk", "2026-08-03", "5"), toUnits("0.005"));
 });
 
-Deno.test("Grid.tick() supports other instruments and markets", pure, () => {
+Deno.test("Grid.tick() supports other instruments and markets, and rejects unknown ones", pure, () => {
   assertEquals(tickAt("hk", "2025-08-15", "15", "warrant"), toUnits("0.020"));
   assertEquals(tickAt("hk", "2025-08-15", "15", "etf"), toUnits("0.010"));
   assertEquals(tickAt("hk", "2025-08-15", "25270", "future"), toUnits("1"));
@@ -45,7 +45,7 @@ const HK_2026 = "0.01<0.25:0.001 0.50:0.005 10:0.005 20:0.010 50:0.020 100:0.050
   "1000:0.500 2000:1.000 5000:2.000 9995:5.000";
 const HK_ETF = "0.01<1:0.001 5:0.002 10:0.005 20:0.010 100:0.020 200:0.050 500:0.100 1000:0.200 2000:0.500 " +
   "5000:1.000 9999:1.000";
-/** Every tick size table, with its first and its last day. */
+/** Tick size tables, each with two days on which it applies: the first and the last, where they are known. */
 const TABLES: readonly [Market, kind: string, steps: string, from: string, to: string][] = [
   ["hk", "stock", HK_2006, "2006-07-24", "2025-08-03"],
   ["hk", "reit", HK_2006, "2006-07-24", "2025-08-03"],
@@ -68,7 +68,7 @@ const TABLES: readonly [Market, kind: string, steps: string, from: string, to: s
 ];
 
 Deno.test(
-  "tickTable() returns every published band, on the first and the last day of its table",
+  "tickTable() returns every published band of each table, and throws before the first table",
   pure,
   () => {
     for (const [market, kind, steps, from, to] of TABLES) {
