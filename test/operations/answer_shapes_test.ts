@@ -1,4 +1,7 @@
-/** Tests of the description of answers without values, and of answers made from such a description. */
+/**
+ * Tests `examine()`, which describes an answer without its values, `answersOf()`, which makes answers from such a
+ * description, and `readReport()`.
+ */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type Difference, examine, type Seen } from "../../lib/operations/answer_shapes.ts";
 import { operations } from "../../lib/operations/mod.ts";
@@ -75,17 +78,17 @@ for (
       "differs",
     ],
     ["an item that is null", "orders.today", { data: [null] }, "data.data[]", "null", "breaks"],
-    ["a list without its member", "orders.today", [order], "data", "envelope", "differs"],
+    ["a list that is not in its member", "orders.today", [order], "data", "envelope", "differs"],
     ["one record in place of a list", "orders.today", order, "data", "envelope", "differs"],
     [
-      "an empty key",
+      "a required member that is empty",
       "fills.today",
       { data: [{ ...order, businessPrice: "", businessAmount: "1" }] },
       "data.data[].businessPrice",
       "missing",
       "breaks",
     ],
-    ["another name", "account.holdings", { data: [] }, "data.data", "alias", "differs"],
+    ["a list under another name", "account.holdings", { data: [] }, "data.data", "alias", "differs"],
     ["null in place of the list", "quotes.ticks", { ticker: null }, "data.ticker", "null", "breaks"],
   ] as const
 ) {
@@ -155,7 +158,7 @@ Deno.test("a code is shown only if it looks like the listed codes, and not if th
   for (const code of many) assert(!JSON.stringify([answer, found]).includes(code), code);
 });
 
-/** Returns the forms, codes and types of every place, without counts and lengths. */
+/** Returns the forms, codes and types at every path, without counts and lengths. */
 function formsOf(seen: Seen | undefined, path = ""): string[] {
   if (seen === undefined) return [];
   const { texts = {}, numbers = {}, codes = [], flags = [0, 0], list, record } = seen;

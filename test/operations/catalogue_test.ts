@@ -258,7 +258,7 @@ function compareFields(where: string, fields: FieldsInfo, message: string, wrong
   }
 }
 
-/** Returns the fields of the answer as in the message; a nested answer or a list has one member. */
+/** Returns the fields of an answer's message, or none if the type has no fields. */
 const answerFields = (type: ValueType<unknown>): FieldsInfo => type.fields ?? {};
 
 Deno.test("each catalogue field exists in its message with a matching type", pure, () => {
@@ -282,7 +282,7 @@ Deno.test("each catalogue field exists in its message with a matching type", pur
 });
 
 Deno.test(
-  "compareFields() sees an absent field, a wrong type, a false gap and a missing message",
+  "compareFields() reports an absent field, a wrong type, a false gap and a missing message",
   pure,
   () => {
     const wrong: string[] = [];

@@ -4,7 +4,7 @@ import { doubleText, int64 } from "../../lib/operations/types.ts";
 const pure = { permissions: "none" } as const;
 
 Deno.test(
-  "doubleText() writes plain digits that convert back to the same double, after any other number",
+  "doubleText() writes plain digits that convert back to the same double, also after many other numbers",
   pure,
   () => {
     const bits = new DataView(new ArrayBuffer(8));
@@ -21,14 +21,14 @@ Deno.test(
       bits.setUint32(4, next());
       // Any double, and prices and amounts as they occur.
       for (const value of [bits.getFloat64(0), next() / 1000, next() * 4096 + index]) {
-        // Texts of more than a few hundred digits prove nothing more, and take long.
+        // Texts of more than 40 digits prove nothing more, and take long.
         if (Number.isFinite(value) && (value === 0 || Math.abs(Math.log10(Math.abs(value))) < 40)) {
           values
             .push(value);
         }
       }
     }
-    // Twice, so that remembered texts are read again after others have taken their places.
+    // Twice, so that each number is converted again after later numbers have replaced its cached text.
     for (const value of [...values, ...values]) {
       const text = doubleText(value)!;
       if (!/^-?\d+(\.\d+)?$/.test(text)) assertEquals(text, "plain digits", String(value));

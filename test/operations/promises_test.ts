@@ -137,7 +137,7 @@ Deno.test("every read with one record or one value rejects an empty answer", () 
   for (const operation of operations.values()) {
     if (operation.effect !== "read" || "rows" in operation.response) continue;
     for (const nothing of [null, undefined, {}]) {
-      assert(refuses(operation, nothing), `${operation.name} takes ${JSON.stringify(nothing)}`);
+      assert(refuses(operation, nothing), `${operation.name} accepts ${JSON.stringify(nothing)}`);
     }
   }
 });

@@ -71,7 +71,7 @@ Deno.test(
 );
 
 Deno.test(
-  "FieldComments.of() returns a field's own comment, or the comment in the most similar record",
+  "FieldComments.of() returns the comment in the most similar record, or undefined without one",
   pure,
   () => {
     const comments = new FieldComments({
@@ -231,7 +231,7 @@ Deno.test(
       "only the rejection",
       "",
     ]);
-    // 53 gateway paths and one special case; 13 operations have no message on the socket.
+    // 53 gateway paths, and `orders.cancelAll`, which shares one of them; 13 operations have no message on the socket.
     assertStringIncludes(page, "| memory | 54 | 7 |\n| gateway | 54 | 7 |\n| direct | 47 | 14 |");
     assertStringIncludes(
       page,
