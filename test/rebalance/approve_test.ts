@@ -42,7 +42,8 @@ async function recorded(store: Store) {
 
 for (const kind of kinds) {
   Deno.test({
-    name: `a plan is approved on its own day, as its file still says, for a stated time, with ${kind.name}`,
+    name:
+      `a plan is approved only on its own day and with an unchanged file, until a stated time, with ${kind.name}`,
     ignore: kind.isMissing,
     async fn() {
       await using place = await kind.place();

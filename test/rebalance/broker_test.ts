@@ -19,7 +19,7 @@ const fileOf = (settings: Record<string, unknown>) =>
 
 const hongKong = { market: "hk", targets: { "700.HK": "0.3", "00005.HK": "0.2" }, minTrade: "10000" };
 
-/** A client of a simulated gateway. */
+/** Starts a simulated gateway, and returns a client of it. */
 async function world(settings: Partial<GatewayOptions> = {}) {
   const gateway = await simulate(settings);
   const { tradePassword, tradePasswordKey, gatewayUrl } = gateway.info;
@@ -33,7 +33,7 @@ async function world(settings: Partial<GatewayOptions> = {}) {
   };
 }
 
-/** Returns a client whose quotes are changed on their way. */
+/** Returns a client that changes each quote that it receives. */
 function withQuotes(client: Client, change: (quote: Quote) => Quote): Client {
   const latest: Client["quotes"]["latest"] = async (...args) =>
     (await client.quotes.latest(...args)).map((quote) => ({
@@ -182,7 +182,7 @@ Deno.test("while the market is closed, the last quote is current", async () => {
   }
 });
 
-Deno.test("a symbol with an open order is not traded, and frozen cash is not spent", async () => {
+Deno.test("a symbol with an open order is not traded, and frozen cash is reserved", async () => {
   const gateway = await simulate();
   const { tradePassword, tradePasswordKey, gatewayUrl } = gateway.info;
   try {
@@ -230,10 +230,12 @@ Deno.test("a market is read again if an order was filled meanwhile, and at most 
   const once = changing(2);
   const { holdings } = await readBrokerAccount(once.client, settings, options);
   assertEquals([once.readings(), holdings[0]?.quantity], [3, "200"]);
+  const always = changing(99);
   const { message } = await assertRejects(
-    () => readBrokerAccount(changing(99).client, settings, options),
+    () => readBrokerAccount(always.client, settings, options),
     InvalidParamsError,
   );
+  assertEquals(always.readings(), 4); // the first reading, and three more
   assertStringIncludes(message, "holdings.hk");
   assertStringIncludes(message, "try again when no order is being filled");
 });

@@ -40,17 +40,18 @@ const currencies = { hk: "HKD", us: "USD", shanghai: "CNY" };
 /** Returns a decimal in units of 0.000001. */
 export const micro = (value: string): bigint => BigInt(round(value, 6, "exact").replace(".", ""));
 
-/** A possible trade of a listing; the quantity is below zero for a sale. */
+/** The effect of a possible trade of a listing, or of no trade. Amounts are in units of 0.000001. */
 interface Option {
   /** Value after the trade, in the base currency. */
   after: bigint;
+  /** Change of the cash, in the currency of the listing. */
   cash: bigint;
-  /** Cash without the proceeds that must not be spent yet. */
+  /** Change of the cash without the proceeds that must not be spent yet. */
   spendable: bigint;
   turnover: bigint;
 }
 
-/** What a combination of trades leads to. */
+/** The result of a combination of trades. */
 export interface Outcome {
   /** Sum of squared drifts, in units that are the same for all outcomes of a case. */
   drift: bigint;
@@ -118,7 +119,7 @@ function optionsOf(of: SmallCase, listing: SmallListing): Option[] {
       options.push(option(-held, [held - odd, odd].filter((each) => each > 0n)));
     }
   }
-  // Two lots beyond the target, and the smallest trade that is allowed: buying even more can only do harm.
+  // Stops at the third quantity that reaches the target and `minTrade`: buying more can only be worse.
   for (let [lots, beyond] = [1n, 0]; buys && beyond < 3; lots++) {
     const each = option(lots * step, [lots * step]);
     options.push(each);
@@ -134,7 +135,7 @@ function optionsOf(of: SmallCase, listing: SmallListing): Option[] {
   ];
 }
 
-/** Returns the best outcome over all combinations, and how many there are; no outcome if none keeps the limits. */
+/** Returns the best outcome over all combinations, and their number; `best` is `undefined` if none keeps the limits. */
 export function bruteForce(of: SmallCase): { best: Outcome | undefined; combinations: number } {
   const { value, squared } = measuresOf(of);
   const options = of.listings.map((listing) => optionsOf(of, listing));

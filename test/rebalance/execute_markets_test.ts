@@ -31,7 +31,7 @@ async function planIn(
   return planOf(priced, { cashBuffer: buffer });
 }
 
-/** Executes a plan; the market continues while the execution waits. */
+/** Executes a plan; the simulated market advances while the execution waits. */
 async function run(
   house: DeskHouse,
   plan: Plan,
@@ -46,7 +46,7 @@ async function run(
   return await rebalance(desk, plan, termsOf(terms));
 }
 
-/** Returns the filled quantity at the broker, by side and symbol. */
+/** Returns the filled quantity at the broker, by side and symbol, without the orders in `earlier`. */
 async function filledIn({ client }: DeskHouse, market: Market, earlier: ReadonlySet<string>) {
   const orders = (await client.orders.today({ market }).toArray()).filter(({ orderId }) =>
     !earlier.has(orderId)
@@ -80,7 +80,7 @@ deskTest("a plan in the US sells single shares, and buys with USD above the buff
   assert(compare(after, before) > 0 && compare(after, "200000") >= 0, after);
 }, { at: Date.parse("2025-08-15T10:30:00-04:00") });
 
-deskTest("USD below the buffer buys nothing, although there is cash in HKD", async (house) => {
+deskTest("a plan without USD above the buffer buys nothing", async (house) => {
   const { available = "0" } = await house.client.account.funds({ market: "us" });
   const plan = await planIn(house, [{ market: "us", symbol: "AAPL", side: "buy", quantity: "17" }], {
     USD: available,

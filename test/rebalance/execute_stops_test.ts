@@ -375,7 +375,7 @@ deskTest("three executions of a plan at once make its trades once", async (house
 });
 
 deskTest(
-  "a process whose lease was taken over sends nothing more and does not change the record",
+  "a process whose lease was taken over stops with an error and does not change the record",
   async (house) => {
     const { store, clock } = house;
     const plan = await planAt(house.client, [PURCHASE]);
@@ -459,7 +459,7 @@ deskTest("a recorded plan is executed only after its approval", async (house) =>
   assertEquals((await at.run(plan, QUICK)).state, "done");
 });
 
-deskTest("the odd shares of a sale are sold as an odd lot", async (house) => {
+deskTest("the odd shares of a sale are ordered as an odd lot", async (house) => {
   const { client, trader } = house;
   void trader;
   const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50", isOddLot: true }]);

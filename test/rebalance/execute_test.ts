@@ -45,7 +45,7 @@ deskTest(
 );
 
 deskTest(
-  "a purchase becomes smaller when the cash above the buffer is short, and the reason is stored",
+  "a purchase becomes smaller when the cash above the buffer is short, and the report has the reason",
   async (house) => {
     const { available = "0" } = await house.client.account.funds({ market: "hk" });
     const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "500" }], {
@@ -116,7 +116,7 @@ deskTest(
   { house: { script: RISING } },
 );
 
-deskTest("a market that moves beyond the collar ends the trade and cancels its order", async (house) => {
+deskTest("a market that moves beyond the collar ends the trade, and no order stays open", async (house) => {
   const plan = await planAt(house.client, [{ symbol: "00027.HK", side: "sell", quantity: "1000" }]);
   await using at = await executor(house, { onWait() {} });
   const report = await at.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });

@@ -1,9 +1,9 @@
 /**
  * Executes plans in worlds that a seed draws: prices that jump, halted listings, lost requests and answers, lists that
- * cannot be read, orders of other programs, halts of the desk, and executions that end and continue. Whenever the
- * execution waits, the broker has no more than the plan, and the cash is not below the buffer.
+ * cannot be read, orders of other programs, halts of the desk, and executions that end and continue. Each time
+ * the execution waits, its orders must not exceed the plan, and the cash must not be below the buffer.
  *
- * `HSGATE_FIRST_WORLD` and `HSGATE_WORLDS` choose other seeds.
+ * `HSGATE_FIRST_WORLD` sets the first seed, and `HSGATE_WORLDS` the number of seeds.
  */
 import { assert, assertEquals } from "@std/assert";
 import { add, compare, subtract } from "../../lib/decimal.ts";

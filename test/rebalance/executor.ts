@@ -1,6 +1,6 @@
 /**
- * Executes plans in tests on a machine whose waiting advances the simulated market, and reads the broker's lists
- * meanwhile: nothing may ever go beyond the plan or below the cash buffer.
+ * Executes plans in tests. Each timer of the machine advances the simulated market, and then checks the broker's lists:
+ * orders must not exceed the plan, and cash must not be below the buffer.
  *
  * @module
  */
@@ -32,15 +32,16 @@ export async function planAt(
   return planOf(trades.map((trade) => ({ price: lastOf(trade.symbol), ...trade })), options);
 }
 
-/** What the broker has of a plan, read past the desk. */
+/** What the broker's lists show, read without the desk. Orders in `foreign` are left out. */
 export interface AtBroker {
   /** Filled and open quantity, by side and symbol. */
   used: Record<string, string>;
+  /** Ids of the open orders. */
   open: string[];
   cash: string;
 }
 
-/** Executes plans on a machine whose waiting advances the simulated market, and reads the broker's lists meanwhile. */
+/** Returns functions that execute plans, with the checks that the comment of this file describes. */
 export async function executor(
   house: Pick<DeskHouse, "connect" | "machine" | "open" | "round">,
   { onWait, cashLagMs }: {
@@ -146,7 +147,7 @@ export async function executor(
       await checked(plan);
       return report;
     },
-    /** Returns the texts of some events. */
+    /** Returns the texts of the events of one kind. */
     texts: (kind: ExecutionEvent["kind"]) =>
       events.filter((each) => each.kind === kind).map(({ text }) => text),
     [Symbol.asyncDispose]: () => watcher.close(),
@@ -156,7 +157,7 @@ export async function executor(
 /** Terms with which the trades of the tests fill within minutes. */
 export const QUICK = { peg: "mid", repriceEvery: "20s", maxReprices: "30", deadline: "30m" };
 
-/** A market that leaves a purchase at its bid behind. */
+/** A price that rises away from a purchase at the bid, so that the purchase stays open. */
 export const RISING = [
   { what: "price", symbol: "00700.HK", at: "2025-08-15 10:30", to: "606.00", over: "1m" },
 ] as const;

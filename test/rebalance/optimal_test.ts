@@ -8,7 +8,7 @@ import { filesOf, smallCase } from "./small_cases.ts";
 
 const CASES = 10_000;
 
-/** Returns what the trades of a plan lead to, in the units of the brute force. */
+/** Returns the drift after the trades of a plan, and their turnover, in the units of the brute force. */
 function outcomeOf(of: SmallCase, plan: Plan): Outcome {
   const { squared, worth } = measuresOf(of);
   const currencies = { hk: "HKD", us: "USD", shanghai: "CNY" };
@@ -61,7 +61,7 @@ Deno.test(`makePlan() finds the best plan of ${CASES} small accounts: least drif
       assert(outcomeOf(of, quick).drift >= best.drift, `seed ${seed}`);
       count.bounds++;
     }
-    // Cash ties to the cent.
+    // The cash must agree exactly.
     for (const [currency, before] of Object.entries(of.cash)) {
       const markets = { HKD: "hk", USD: "us", CNY: "shanghai" } as const;
       const change = plan.trades.filter(({ market }) => market === markets[currency as keyof typeof markets])

@@ -130,7 +130,7 @@ Deno.test("makePlan() trades a group only while the group is outside its band", 
 });
 
 Deno.test(
-  "an excluded symbol that is not held is only a mistake if the plan could sell the position that was meant",
+  "excluding a symbol that is not held is a mistake only if the plan would sell a position that the file may mean",
   pure,
   async () => {
     const exclude = ["00001.HK"];
@@ -248,7 +248,7 @@ Deno.test("makePlan() does not spend reserved cash, or proceeds that settle late
 });
 
 Deno.test(
-  "readRebalanceFile() reads equal weights, files of targets and YAML without losing digits",
+  "readRebalanceFile() reads equal weights, files of targets and YAML without losing digits, and rejects huge or deep YAML",
   pure,
   async () => {
     const read = (text: string, other = "") =>
@@ -293,7 +293,7 @@ Deno.test(
 );
 
 Deno.test(
-  "a file with null, a member twice or a hidden name is a mistake in YAML and in JSON",
+  "a file with null, a member twice or the name __proto__ is a mistake in YAML and in JSON",
   pure,
   async () => {
     const read = (text: string) => readRebalanceFile(text, { name: "p" });
@@ -413,7 +413,7 @@ Deno.test("a plan with mistakes names each field, its value and what is allowed"
   await fails({ targets }, { ...account, date: "2025-02-31" }, "date", '"2025-02-31"');
   const long = `0.${"3".repeat(28)}`;
   await fails({ targets: { "00700.HK": long } }, account, "at most 20 digits on each side of the point");
-  // A holding without a price has the price of its quote, and with it the date.
+  // A holding without a price gets the price and the date of its quote.
   const [held] = account.holdings;
   const unpriced = { ...held, price: undefined, date: "2025-08-15" };
   const old = row("00700.HK", "50", { date: "2025-08-14" });
@@ -479,7 +479,7 @@ Deno.test(
 );
 
 Deno.test(
-  "makePlan() is within 1 % of its lower bound for 500 symbols, and keeps every limit",
+  "makePlan() is within 1 % of its lower bound for 500 symbols, and keeps cashBuffer, maxTurnover and sellOnly",
   pure,
   async () => {
     const settings = [

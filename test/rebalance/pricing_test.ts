@@ -35,7 +35,7 @@ Deno.test("orderPrice() rounds the peg to the tick away from the market, and say
   });
 });
 
-Deno.test("orderPrice() ends beyond the collar in both directions, and includes its edge", () => {
+Deno.test("orderPrice() ends the trade beyond the collar in both directions, and accepts a price inside it", () => {
   const at = (bid: string) => priced("buy", { peg: "bid", collar: "0.0051" }, { ...view, bid });
   assertEquals("price" in at("39.44"), true); // 0.20 away; the collar is 0.200124
   for (const bid of ["39.46", "39.02"]) {

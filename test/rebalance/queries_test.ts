@@ -85,7 +85,7 @@ storeTest("only an approved plan begins, before its approval expires", async (st
 });
 
 storeTest(
-  "one process executes a plan; another takes over when the first has ended, with the same deadline",
+  "one process executes a plan; another takes over when the lease has expired, with the same deadline",
   async (store) => {
     await recordPlan(store, recorded);
     await approvePlan(store, key, approval);
@@ -154,7 +154,7 @@ storeTest("an account executes one plan at a time", async (store) => {
   assertEquals(await codeOf(() => beginPlan(store, { ...key, hash: second.hash }, beginning)), "plan-other");
 });
 
-storeTest("a process that has waited continues an execution, and never begins a new one", async (store) => {
+storeTest("a process that waited to continue an execution never begins a new one", async (store) => {
   await recordPlan(store, recorded);
   await approvePlan(store, key, { ...approval, until: 9_000 });
   await beginPlan(store, key, beginning);

@@ -11,10 +11,10 @@ import {
 } from "../../lib/rebalance/mod.ts";
 import type { Store } from "../../lib/store/store.ts";
 
-/** Members of a trade that a test names. */
+/** A trade of a test; missing members get defaults. */
 export type GivenTrade = Pick<PlannedTrade, "symbol" | "side" | "quantity" | "price"> & Partial<PlannedTrade>;
 
-/** Returns a plan with some trades; its other members are those of an account that holds what it sells. */
+/** Returns a plan with the given trades; most other members are the same in every plan. */
 export function planOf(
   trades: readonly GivenTrade[],
   { hash = "a".repeat(64), cashBuffer = { HKD: "0.00" } }: {
@@ -50,7 +50,7 @@ export function planOf(
   };
 }
 
-/** Returns terms with some members. */
+/** Returns execution terms; members that are not given have their defaults. */
 export const termsOf = (terms: Record<string, unknown> = {}): ExecutionTerms => readExecutionTerms(terms);
 
 /** Records and approves a plan, and begins its execution. */
