@@ -118,7 +118,7 @@ Deno.test("exchangesOf() finds markets and kinds of securities anywhere in the p
   assertEquals(asOfNowOf(operations.get("fills.history")!, { market: "hk" }), undefined);
 });
 
-/** A run of Friday's slot at another time. `asked` has an entry for each time that a step takes the client. */
+/** A run of Friday's slot at another time. `asked` gets an entry each time a step asks for the client. */
 function late(broker: Simulated, now: string, given: Partial<StepContext> = {}, noted?: Noted) {
   broker.clock.set(at(now));
   const asked: string[] = [];
@@ -147,7 +147,7 @@ function late(broker: Simulated, now: string, given: Partial<StepContext> = {}, 
   };
 }
 
-Deno.test("every read of present data is rejected on another day, names its alternative, and sends no call", async () => {
+Deno.test("every read of present data is rejected on another day: the error names the alternative, and nothing is sent", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { asked, context } = late(broker, "2025-08-17T10:00:00+08:00");
   const refused = [...operations.values()].filter(({ answers }) => answers === "now");

@@ -42,7 +42,7 @@ Deno.test("archiveBars() names a file of the archive whose last line is not a ba
   }
 });
 
-/** A client whose broker has one bar a day; keeps the requested days. */
+/** Returns a client whose broker has one bar a day. `asked` gets the first day of each request. */
 function barsClient(days: readonly string[]): { client: Client; asked: string[] } {
   const asked: string[] = [];
   const call = (_: unknown, { start }: { start: string }) => {

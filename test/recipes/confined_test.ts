@@ -17,7 +17,7 @@ function place() {
   return {
     out,
     outside,
-    /** Returns everything outside the folder of the run. */
+    /** Returns the names of the files outside the folder of the run. */
     leaked: () =>
       [...Deno.readDirSync(folder.path)].map(({ name }) => name).filter((name) => name !== "run").flatMap(
         (name) => name === "outside" ? [...Deno.readDirSync(outside)].map((each) => each.name) : [name],

@@ -63,7 +63,7 @@ Deno.test("expressions keep money exact as decimal text", () => {
   assertEquals(valueOf('decimalSubtract("100000000000000000000.01", "0.01")'), "100000000000000000000.00");
 });
 
-Deno.test("expressions cannot access anything outside their scope, and they end", () => {
+Deno.test("expressions cannot access anything outside their scope, and may be neither deep nor long", () => {
   for (
     const source of ["params.constructor", "params.__proto__", 'outputs.funds["toString"]', "session.none"]
   ) {
@@ -147,7 +147,7 @@ Deno.test("expressions end when their budget is used up, whatever they nest, hid
   assertStringIncludes(refusalOf(`decimalMultiply('${"9".repeat(1001)}', '9')`), "expected at most 1000");
 });
 
-Deno.test("a budget counts what functions really do, before a slow one starts", () => {
+Deno.test("a budget counts the work of a function before the function starts", () => {
   const doubled = (list: string, times: number) => `${list}${".map(x, x + x)".repeat(times)}[0]`;
   const ones = (count: number) => `'${"1".repeat(count)}'`;
   assertStringIncludes(
@@ -319,7 +319,7 @@ Deno.test("readTemplate() does not evaluate expressions inside values", async ()
   assertEquals(filled, { text: "${secret:trade-password} test" });
 });
 
-Deno.test("readDuration() reads spans with the largest unit first", () => {
+Deno.test("readDuration() reads spans with the largest unit first, and showDuration() writes them", () => {
   assertEquals(["45m", "1h30m", "90s", "2d", "1500ms", "0s"].map(readDuration), [
     2_700_000,
     5_400_000,

@@ -1,6 +1,7 @@
 /**
  * Compares the check of generated recipes with running them: a run rejects nothing for a reason that the check could
- * have known, and the check rejects nothing that would work.
+ * have known. The check rejects only expressions that fail, that silently mean something else, or whose mistake is in a
+ * part that is not evaluated.
  *
  * @module
  */
@@ -142,7 +143,7 @@ const real = (value: unknown) =>
     : typeof value === "object"
     ? "record"
     : typeof value;
-/** What an expression of each type gives. */
+/** The result of {@linkcode real} for a value of each type. */
 const kinds: Readonly<Record<string, string>> = {
   text: "string",
   number: "number",

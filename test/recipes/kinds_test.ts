@@ -57,7 +57,7 @@ Deno.test("wait-for feesCleared checks until every fill of the session has its f
   assertEquals([ok, day, without, fills > 0], [true, "2025-08-15", 0, true]);
 });
 
-Deno.test("wait-for orderDone, price and session end when the condition is met, and fail when it takes too long", async () => {
+Deno.test("wait-for orderDone, price and session end when the condition is met, and orderDone fails after its maximum", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { client } = broker;
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
@@ -168,7 +168,7 @@ Deno.test("watch records pushes for some time, one file for each kind", async ()
   ]]);
 });
 
-Deno.test("notify posts to a webhook and a chat with a key, and hides their addresses when they fail", async () => {
+Deno.test("notify posts to a webhook and a chat with an idempotency key, and hides their addresses when they fail", async () => {
   const taken: [string, string | null, unknown][] = [];
   let status = 200;
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
@@ -208,7 +208,7 @@ Deno.test("notify posts to a webhook and a chat with a key, and hides their addr
     () => runStep(undefined, { uses: "notify", given }, context),
     BrokerError,
   );
-  // Each is tried, whatever the result of the other.
+  // Both are tried, although the first fails.
   const host = `127.0.0.1:${server.addr.port}`;
   assertEquals(
     error.message,
@@ -328,7 +328,7 @@ Deno.test("notify sends no mail without a login if the recipe names a user, even
   }
 });
 
-Deno.test("notify sends no mail without encryption to another machine, and lists that machine among the hosts of the recipe", async () => {
+Deno.test("notify sends mail to another machine only with encryption, lists that machine as a host, and accepts only plain addresses", async () => {
   const mail = { to: "a@example.com", from: "b@example.com", host: "192.0.2.1", port: 9, tls: "none" };
   const given = { text: "x", mail };
   await assertRejects(

@@ -292,7 +292,7 @@ Deno.test("configuration and packages of a step's folder are ignored: no downloa
   assertEquals(requests, 0);
 });
 
-Deno.test("top-level code of a step or a recipe is ended, and can access nothing", async () => {
+Deno.test("top-level code of a step or a recipe must end in time, can access nothing, and must export plain data", async () => {
   using folder = folderWith("while (true);\nexport default {};\n", {
     "endless.ts": "await new Promise(() => setInterval(() => {}, 1000));\nexport default {};\n",
     "peek.ts": 'export default { name: Deno.env.get("HOME") };\n',
@@ -492,7 +492,7 @@ Deno.test("folders of killed programs are removed at the next start, but no fold
   assertEquals(names, [...kept, ...isRoot ? ["hsgate-step-foreign2"] : []].sort());
 });
 
-Deno.test("the output of a step is limited, per line and in total, and does not use the runner's memory", async () => {
+Deno.test("the output of a step is limited: the length of a line, and the number of lines", async () => {
   const noted: Noted = { artifacts: [], logs: [] };
   using long = folderWith(step(`
     const chunk = new Uint8Array(1024 * 1024).fill(120);

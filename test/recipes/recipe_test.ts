@@ -276,7 +276,7 @@ Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, a
   ]);
 });
 
-Deno.test("compileRecipe() reports about 100 mistakes of a file full of mistakes", async () => {
+Deno.test("compileRecipe() reports at most about 100 mistakes of a file, and rejects a name that is given twice", async () => {
   const keys = Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`);
   assertEquals((await problemsOf(keys.join("\n"))).length, 1, "too many values");
   const found = await problemsOf(keys.slice(0, 5_000).join("\n"));
@@ -302,7 +302,7 @@ Deno.test("compileRecipe() reports about 100 mistakes of a file full of mistakes
   const funds = (params: string) => `name: x\nsteps: [{ id: a, uses: account.funds, with: { ${params} } }]\n`;
   const unknown = Array.from({ length: 9_000 }, (_, at) => `m${at}: 1`).join(", ");
   assertEquals((await problemsOf(funds(unknown))).length, 100);
-  // Each would be compared with all names of the earlier steps.
+  // Each unknown output would be compared with the names of all earlier steps.
   const long = "x".repeat(99);
   const steps = Array.from(
     { length: 450 },
@@ -638,7 +638,7 @@ Deno.test("checkRecipes() checks the recipes of a folder together, and rejects c
   ]);
 });
 
-Deno.test("checkRecipes() compiles a recipe that many others run only once, and limits how often they run each other", async () => {
+Deno.test("checkRecipes() compiles at most two files for each file it is given, and limits how often recipes run each other", async () => {
   using folder = temporaryFolder();
   const chain = async (count: number, runs: number) => {
     for (let at = 0; at < count; at++) {

@@ -580,7 +580,7 @@ Deno.test("every built-in step except run describes its output", async () => {
   }
 });
 
-Deno.test("a short expression cannot build a type that no memory holds", async () => {
+Deno.test("a short expression cannot build a type whose size grows exponentially", async () => {
   // Each layer uses the one before twice, so thirty layers have 2^30 parts.
   const layers = (body: string) => `[1]${`.map(v, ${body})`.repeat(30)}`;
   const conditions = [
