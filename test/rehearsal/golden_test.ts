@@ -22,7 +22,7 @@ Deno.test("differences() marks missing and new lines, with two lines around them
   assertEquals(differences(lines("abc"), lines("bc")), ["- a", "  b", "  c"]);
 });
 
-Deno.test("differences() shows the unchanged lines between two differences if they are few", () => {
+Deno.test("differences() shows two unchanged lines after and before each difference, and … for the lines between", () => {
   assertEquals(differences(lines("1abcde2zyxwvu3"), lines("4abcde5zyxwvu6")), [
     "- 1",
     "+ 4",

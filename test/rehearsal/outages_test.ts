@@ -5,13 +5,13 @@ import { RecipeError } from "../../lib/recipes/mod.ts";
 const days = { from: Date.parse("2025-01-01T00:00:00Z"), to: Date.parse("2025-12-31T23:59:59Z") };
 const options = { recipes: ["eod", "watch"], ...days };
 
-/** What is wrong with a script, as `line:column: message`. */
+/** Returns the mistakes of a script, each as `line:column: message`. */
 function problemsOf(text: string): string[] {
   const error = assertThrows(() => readOutages(text, "outages.yaml", options), RecipeError);
   return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
 }
 
-Deno.test("readOutages() reads each kind of outage with its times, earliest first", () => {
+Deno.test("readOutages() reads outages with their times and defaults, earliest first", () => {
   const script = `
 # A comment.
 - { at: 2025-03-05T09:00+08:00, for: 3h, what: scheduler-down }

@@ -356,7 +356,7 @@ Deno.test("rehearse() connects to the simulator, whatever connection a recipe na
   assertEquals(result.recipes.map(({ ok }) => ok), [1]);
 });
 
-Deno.test("rehearse() makes the account trade, so that exports have rows whose fees are cleared", async () => {
+Deno.test("rehearse() lets the fees of past days clear, so that the export of a past day is final", async () => {
   const out = await Deno.makeTempDir();
   const eod = `
 name: eod
@@ -469,7 +469,7 @@ Deno.test("rehearse() continues a rebalance in the next process after a kill, wi
   assertEquals(filled, planned);
 });
 
-Deno.test("recipes/rebalance.yaml brings an account back that drifts for a month, also after a kill in the middle", async () => {
+Deno.test("recipes/rebalance.yaml brings a drifting account back into its bands for six weeks, also after a kill", async () => {
   const text = await Deno.readTextFile(new URL("../../recipes/rebalance.yaml", import.meta.url));
   const recipe = text.replace("      mode: plan\n", "      mode: live\n");
   const days: [string, string] = ["2025-07-07", "2025-08-20"];
@@ -510,7 +510,7 @@ Deno.test("rehearse() looks for the lost answers of a rebalance in virtual time,
   assertEquals(filled, planned);
 });
 
-Deno.test("rehearse() skips a simulated trade of the account's owner if a recipe has spent the cash for it", async () => {
+Deno.test("rehearse() succeeds although a recipe has spent the cash for a simulated trade of the account's owner", async () => {
   const spends = REBALANCE.replace("0.50", "0.59");
   const result = await rehearsed(spends, ["2025-02-28", "2025-03-04"]);
   assertEquals(result.recipes.map(({ ok }) => ok), [1]);

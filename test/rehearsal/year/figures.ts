@@ -3,7 +3,7 @@
  * knows (`seen`: the account before the first day, first prices and fills), and the figures that `worked_out.py`
  * works out without any code of hsgate.
  *
- * To store what was seen again, after a change of the simulated market, and then the golden files:
+ * After a change of the simulated market, renew the files of what was seen, and then the golden files:
  *
  *     deno run -A test/rehearsal/year/figures.ts
  *     python3 test/rehearsal/year/worked_out.py
@@ -95,7 +95,7 @@ async function readStore(path: string): Promise<{ seen: string; figures: string 
   const seen = [`cash ${cashOf(first.funds)}`, `holds ${shown(holdingsOf(first.holdings))}`];
   const lines: string[] = [];
   let [cash, held] = ["", ""];
-  /** Numbers of yesterday's orders. */
+  /** Numbers of the orders of the session before, by order id. */
   let numbers = new Map<string, number>();
   for (const day of days) {
     const [before, after] = [morningOf(day), eveningOf(day)];

@@ -133,7 +133,8 @@ def best_trades(free, day, positions, cash, buffer):
 
     `positions` has (symbol, quantity, price, wanted value). The search takes one symbol after the other. It leaves out a
     branch only if even the best choice of each later symbol gives no better sum, or if all sales of later symbols leave
-    too little cash.
+    too little cash. Returns the sum, the turnover, the cost with fees, the quantities, and whether the cash limits
+    them.
     """
     options = []
     for symbol, held, price, wanted in positions:
