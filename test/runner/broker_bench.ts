@@ -22,7 +22,7 @@ export const ORDER = {
 /** Key of the run of {@linkcode writer}. */
 export const KEY = "orders/s1/2025-08-15";
 
-/** Returns how many orders the broker has. */
+/** Returns the number of the broker's orders of today in Hong Kong. */
 export const countPlaced = async ({ client }: Simulated): Promise<number> =>
   (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
 

@@ -33,7 +33,7 @@ function depsOf({ store, machine, redactor, events }: Bench): RunDeps {
 const waits = ({ signal }: { signal: AbortSignal }) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
-/** A manual run whose process dies at once. */
+/** Adds a manual run whose process died at once. Returns its key. */
 async function dead(b: Bench, about: CompiledRecipe): Promise<string> {
   const { store, machine } = b;
   const key = await addManualRun(store, about, {
@@ -199,7 +199,7 @@ testBoth(
   },
 );
 
-testBoth("recoverExpired() respects a pause", async () => {
+testBoth("recoverExpired() skips an expired run of a paused recipe", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
   await b.scheduler.tick();

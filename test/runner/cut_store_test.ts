@@ -12,7 +12,7 @@ import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated
 import { brokerBench, countPlaced, inCallTime, ORDER } from "./broker_bench.ts";
 import { MINUTE, orders, step } from "./support.ts";
 
-/** Returns a bench with an account for each recipe, so that none waits for what another one left. */
+/** Returns a bench with an account for each recipe, so that no run waits for an unresolved write of another recipe. */
 const benchWith = (
   broker: Simulated,
   store: Store,
@@ -44,9 +44,9 @@ function buyer(name: string, began: string[]): CompiledRecipe {
   });
 }
 
-/** What is left of a slot after its connection was harmed and another process has taken over. */
+/** The result of a slot whose connection was harmed, after another process has taken over if necessary. */
 interface Left {
-  /** State of the run, and the orders that it placed. */
+  /** State and reason of the run, and the number of orders that it placed. */
   end: string;
   wasHit: boolean;
   /** Number of messages to the database from before the slot to after its run. */
@@ -146,7 +146,7 @@ const samples = { cut: "all", "cut-answer": "all", stall: 12, "half-close": 12 }
 for (const harm of ["cut", "cut-answer", "stall", "half-close"] as const satisfies Harm[]) {
   Deno.test({
     name:
-      `a run keeps its slot and writes once, with a store whose connection is ${harm} at any message (PostgreSQL)`,
+      `a run keeps its slot and writes once, with the fault "${harm}" at any message to its store (PostgreSQL)`,
     ignore: postgres === undefined,
     async fn() {
       const wanted = wantedPoints(samples[harm]);

@@ -65,7 +65,7 @@ Deno.test("crontab() checks the exchange's time with date, so that the line work
   assertEquals([reboot, more], [`@reboot sleep 60; ${command}`, []]);
 });
 
-Deno.test("crontab() does not catch up a recipe that writes, and says which files must stay", () => {
+Deno.test("crontab() does not catch up a recipe that writes, and says that its store must be durable", () => {
   const { text } = crontab([trader], options).files[0]!;
   assertEquals(linesOf(text).map((line) => line.split(" umask 077; cd ")[0]), [
     `*/15 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-1145|[1-5]-1545)`,
@@ -329,7 +329,7 @@ Deno.test("kubernetes() writes manifests that match Kubernetes' own schema, with
   }
 });
 
-Deno.test("kubernetes() maps grace, timeout, the user that owns the store, and the permissions of the pod", () => {
+Deno.test("kubernetes() writes the grace, the timeout, the command, the volumes and the restrictions of the pod", () => {
   const [claim, job] = documents(kube([eod]));
   assertEquals(claim.spec.accessModes, ["ReadWriteOncePod"]);
   assertEquals(

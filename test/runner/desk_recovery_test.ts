@@ -105,7 +105,7 @@ testBoth(
 );
 
 testBoth(
-  "a lost request stays unknown, blocks the account, and a person is asked: no list can prove it",
+  "a lost request stays unknown, because no list can prove that the broker never got it",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     inCallTime(broker);

@@ -1,4 +1,4 @@
-/** Tests of stores whose disk is full or whose files are cut off. */
+/** Tests of stores whose disk is full or whose files are cut short. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";

@@ -128,7 +128,7 @@ export class History {
   }
 }
 
-/** Bytes that a store takes, with the space that it will use again. */
+/** Returns the bytes that a store uses, including the free space in its files. */
 export async function sizeOfStore(store: Store): Promise<number> {
   if (store instanceof SqliteStore) {
     const pages = await store.get<{ page_count: number }>("pragma page_count");

@@ -38,7 +38,7 @@ Deno.test("Store waits for another process up to a limit, reports it once, and t
   );
 });
 
-/** Runs a write at whose end another process locks the store for a time. */
+/** Runs a write at whose end another connection locks the store for a time; `undefined` means no lock. */
 async function lockedAtTheEnd(lockedMs: number | undefined) {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;

@@ -84,7 +84,7 @@ Deno.test({
   },
 });
 
-/** Runs a test on a server of its own; says in one line why it cannot. */
+/** Defines a test with its own PostgreSQL server. The test prints one line and ends if the server cannot start. */
 function testServer(
   name: string,
   run: (server: PostgresServer) => Promise<void>,

@@ -132,7 +132,7 @@ testBoth(
   },
 );
 
-testBoth("a fallback is sent once, as soon as a channel fails, and never after a success", async () => {
+testBoth("a fallback is sent once, when all other channels fail, and never after a success", async () => {
   for (const isUp of [true, false]) {
     const sent: string[] = [];
     const first = (name: string) => () =>

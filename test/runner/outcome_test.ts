@@ -26,7 +26,7 @@ function ended(states: Record<string, StepState>, given: Partial<Ending> = {}, h
   return reason === undefined ? state : `${state} (${reason})`;
 }
 
-Deno.test("outcomeOf() reports a possible write before everything else", pure, () => {
+Deno.test("outcomeOf() reports a write with an unknown outcome before everything else", pure, () => {
   for (const halted of [undefined, "stopped", "cancelled", "timeout", "lost"] as const) {
     const given = { isTakenOver: true, withheld: "unsafe" as const };
     assertEquals(ended({ a: "failed", b: "unknown" }, given, halted), "unknown (write)");

@@ -127,7 +127,10 @@ Deno.test("wideSteps() finds exactly the statements that read the whole history"
   for (const sql of narrow) assertEquals(await wideSteps(store, sql, []), [], sql);
 });
 
-/** Ticks a day, and a weekend later, with so many recipes. Returns how many statements each tick made. */
+/**
+ * Makes four ticks with this number of recipes: at the start, and after a minute, an hour and two days. Returns the
+ * number of statements of each tick.
+ */
 async function countStatements(recipes: number): Promise<number[]> {
   const store = await openStore();
   let count = 0;

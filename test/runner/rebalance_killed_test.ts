@@ -83,7 +83,7 @@ const isFilled = ({ plan }: PlanRecord, { filled }: AtBroker, wanted: string) =>
   );
 const isBought = ({ used }: AtBroker) => Object.keys(used).some((key) => key.startsWith("buy "));
 
-/** When each process is killed. The first point is that of the first process, and so on. */
+/** Conditions at which a process is killed, by name. */
 const POINTS: Record<string, (record: PlanRecord, at: AtBroker) => boolean> = {
   "the plan waits for its approval": ({ state }) => state === "planned",
   "a sale is open": (_record, at) => at.open.includes("sell"),
@@ -118,7 +118,7 @@ interface Waiting {
 /**
  * Makes a stage, and runs a test on it.
  *
- * @param look Looks at the stage whenever each process waits; it may kill one. `orders` has the number of order writes
+ * @param look Called each time every process waits; may kill a process. `orders` has the number of order writes
  * that each process has sent so far.
  */
 async function withStage(

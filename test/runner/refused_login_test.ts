@@ -15,7 +15,7 @@ import { type Bench, bench, DAY, every, HOUR, inTestTime, MINUTE, recipe, runsOf
 
 const tradePasswordKey = "MDEyMzQ1Njc4OWFiY2RlZg==";
 
-/** A broker that rejects logins with a text while one is set, and records who is logged in. */
+/** Starts a broker that rejects logins while `refusal` is set, and records whether the client is logged in. */
 function broker() {
   const state: { refusal?: string; isIn: boolean } = { isIn: false };
   const end = farEnd(({ path }) => {

@@ -39,7 +39,7 @@ import { at, bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf, step, temporar
 const NOW = at("2025-12-22T12:00:00Z");
 const keep = defaultRetention;
 
-/** Writes a run that ended this many days before, with a row in every table of a run. */
+/** Adds a run whose slot was this many days before, with a row in every table of a run. It may have ended. */
 async function addOld(
   store: Store,
   key: string,

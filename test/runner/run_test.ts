@@ -303,7 +303,7 @@ Deno.test("why() explains a day in one line", async () => {
   );
 });
 
-Deno.test("Store backs itself up, and rejects a store of a newer version", async () => {
+Deno.test("backupStore() copies a store, and openSqlite() rejects a store of a newer version", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/store.db`;
   {

@@ -73,7 +73,7 @@ testBoth(
       "eod/a/2025-12-24 skipped half_day live",
       "eod/b/2025-12-24 due live",
     ]);
-    // On any other day the first has it, and the second is its double.
+    // On any other day, the first schedule runs, and the second is skipped as a duplicate.
     assertEquals(
       (await addLatestSlot(b.store, both, start("2025-12-29T08:10Z")))?.run_key,
       "eod/a/2025-12-29",
@@ -85,7 +85,7 @@ testBoth(
   },
 );
 
-testBoth("an edit that moves the slot of a finished session to a later time leaves an event", async () => {
+testBoth("an edit that moves the slot of a finished session to a later time is recorded once", async () => {
   const early = recipe({ schedules: [afterClose("s1", 10)] });
   const late = recipe({ schedules: [afterClose("s1", 30)] });
   await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });

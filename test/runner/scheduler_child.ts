@@ -33,14 +33,14 @@ export interface Job {
   stepMs?: number;
   /** The broker at which each write step places one order; see {@linkcode orderOf}. @default none */
   broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };
-  /** The process kills itself at this reading of the clock. */
+  /** The process kills itself at this reading of the clock. Every 31st random number counts as a reading too. */
   killAt?: number;
 }
 
 /** Sets the end to now, and returns it. */
 export function writeEnd(folder: string): number {
   const end = Date.now();
-  // Whole at once: a process may read it at any moment.
+  // Replaces the file in one step, because a process may read it at any moment.
   Deno.writeTextFileSync(`${folder}/end.new`, `${end}\n`);
   Deno.renameSync(`${folder}/end.new`, `${folder}/end`);
   return end;
@@ -114,7 +114,7 @@ if (import.meta.main) {
   const endOf = () => lines(`${folder}/end`)[0];
   // Long enough that a kill often hits a step; short after the end, when only late slots remain.
   const pause = () => new Promise((resolve) => setTimeout(resolve, endOf() === undefined ? stepMs : 1));
-  // A trace id needs 31 random numbers. One of them as a point of the transaction is enough.
+  // A trace id needs 31 random numbers. One kill point among them is enough.
   let draws = 0;
   const draw = () => ++draws % 31 === 0 ? look(Math.random()) : Math.random();
   const note = (file: string, line: string) =>

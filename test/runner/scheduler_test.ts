@@ -238,7 +238,7 @@ testBoth("F22: a write that the market rejects is not retried", async () => {
 });
 
 testBoth(
-  "Scheduler waits for a person if a run died during a write, and blocks every other write on the account",
+  "Scheduler waits for a person if a run died during a write, and skips the later slots of its recipe until then",
   async () => {
     const began: string[] = [];
     const hang = orders(began, {
@@ -280,7 +280,7 @@ testBoth(
   },
 );
 
-/** Returns a bench whose scheduler has died during a write, when the lease of its run is over. */
+/** Returns a bench whose scheduler has died during a write, after the lease of its run has expired. */
 async function afterDeathInWrite() {
   const hang = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
   const b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang] });
@@ -335,7 +335,7 @@ testBoth("Scheduler makes no passes in a loop while a search for an outcome take
 });
 
 testBoth(
-  "F24: of two schedulers with one account only one uses it, and an expired lease is taken over",
+  "F24: only one of two schedulers uses their account at a time, and an expired lease is taken over",
   async () => {
     let [inside, most] = [0, 0];
     const slow = (name: string) =>

@@ -162,7 +162,7 @@ Deno.test("slotsBetween() aligns intervals to the epoch and keeps them within se
   assertEquals(times(gated, "2025-12-23T12:00Z", "2025-12-29T05:00Z"), [
     "2025-12-24T02:00:00Z",
     "2025-12-24T04:00:00Z",
-    "2025-12-24T06:00:00Z", // noon + 2 h in Hong Kong is 06:00 UTC, which belongs to it
+    "2025-12-24T06:00:00Z", // the end of the span, noon + 2 h in Hong Kong, is included
     "2025-12-29T02:00:00Z",
     "2025-12-29T04:00:00Z",
   ]);

@@ -381,7 +381,7 @@ const open = (began: string[], given: Partial<CompiledRecipe> = {}) =>
     ...given,
   });
 
-const settled = async (b: Bench, runKey: string) =>
+const resolveAsFailed = async (b: Bench, runKey: string) =>
   await resolveOutcome(b.store, { runKey, state: "failed", actor: "me", now: b.machine.now() });
 
 testBoth(
@@ -397,7 +397,7 @@ testBoth(
       'was skipped because the outcome of the writes of "orders/s1/2025-12-22T02:00:00Z" is unknown: check the ' +
         `account's orders, then run "hsgate resolve orders/s1/2025-12-22T02:00:00Z ok|failed"`,
     );
-    assertEquals(await settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
+    assertEquals(await resolveAsFailed(b, "orders/s1/2025-12-22T02:00:00Z"), true);
     await b.machine.pass(50_000);
     assertEquals(began, ["02:00:00"]);
     await b.machine.pass(MINUTE);
@@ -423,7 +423,7 @@ Deno.test(
       "orders/s1/2025-12-22T02:02:00Z skipped superseded live",
       "orders/s1/2025-12-22T02:04:00Z due held:recovery live",
     ]);
-    await settled(b, "orders/s1/2025-12-22T02:00:00Z");
+    await resolveAsFailed(b, "orders/s1/2025-12-22T02:00:00Z");
     await b.machine.pass(10_000);
     await b.scheduler.stop();
     assertEquals(began, ["02:00:00", "02:04:00"]);
@@ -452,7 +452,7 @@ testBoth(
         line.startsWith("orders") && line.includes(" due ")
       );
       assertEquals(waits.length, last === "ok live" ? 1 : 0);
-      await settled(b, "lost/s1/2025-12-22");
+      await resolveAsFailed(b, "lost/s1/2025-12-22");
       await b.machine.pass(MINUTE);
       await b.scheduler.stop();
       assertEquals(began.length, last === "ok live" ? 1 : 0);

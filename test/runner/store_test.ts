@@ -79,7 +79,7 @@ Deno.test("a store that lost its -wal after a kill is rejected, because it lacks
   await assertRefused(path, "not the store that its mark belongs to");
 });
 
-Deno.test("an older copy is rejected and one that contains every write is not, with or without the mark", async () => {
+Deno.test("an older copy in place of the store is rejected, the newest copy is not, and a copy elsewhere gets its own mark", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const recipes = [orders([]), recipe()];
@@ -236,7 +236,7 @@ Deno.test("acceptLoss() continues without the lost data, and repeats no past wri
   assertStringIncludes(Deno.readTextFileSync(`${path}.mark`), '"number": 2');
 });
 
-Deno.test("acceptLoss() creates a missing store, and in a copy it marks each running run as unknown", async () => {
+Deno.test("acceptLoss() marks each running run of an old copy as unknown, and replaces an empty store with a new one", async () => {
   using store = await killed();
   const { path } = store;
   // A copy from the moment when the run was claimed and had not begun its step.

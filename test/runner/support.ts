@@ -1,5 +1,5 @@
 /**
- * Shared parts of the runner's tests: example recipes, a machine with a controlled clock, and the real machine.
+ * Shared parts of the runner's tests: example recipes, a machine with a controlled clock, and stores in its time.
  *
  * @module
  */
@@ -71,7 +71,7 @@ export class TestMachine implements Machine {
     this.#wall += ms;
   }
 
-  /** Time passes, timer by timer, each with all its consequences. */
+  /** Advances the time, timer by timer, and waits after each timer for the work that it started. */
   async pass(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
     await settle();
@@ -89,7 +89,7 @@ export class TestMachine implements Machine {
   }
 }
 
-/** Calls of stores on PostgreSQL that are under way. */
+/** Work in progress that {@linkcode settle} waits for. */
 const underWay = new Set<Promise<unknown>>();
 
 /** Lets everything that is ready continue, and waits for queries in progress. */

@@ -291,7 +291,7 @@ testBoth(
 );
 
 testBoth(
-  "why() for a due run says which process had it, that no scheduler runs, and which command to use",
+  "why() for a due run says that its process died, that no scheduler runs, and which command to use",
   async () => {
     const eod = recipe();
     await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
@@ -349,7 +349,7 @@ testBoth("why() reports a pause once, and that a run was due before the pause", 
   assertEquals((await ask(b, beat, "2025-12-21")).includes("paused"), false);
 });
 
-testBoth("why() says why a run by hand was cancelled", async () => {
+testBoth("why() says why a manual run was cancelled", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [eod] });
   const now = b.machine.now();

@@ -180,16 +180,16 @@ testBoth("an unresolved write blocks other writes of the account until it is res
   assertEquals(await heldOf(b.store), [
     'orders/s1/2025-12-22 {"because":"recovery","by":"lost/s1/2025-12-22"}',
   ]);
-  const settle = {
+  const decision = {
     runKey: "lost/s1/2025-12-22",
     actor: "me",
     because: "none in the app",
     now: b.machine.now(),
   };
-  await resolveOutcome(b.store, { ...settle, state: "unknown" });
+  await resolveOutcome(b.store, { ...decision, state: "unknown" });
   await b.machine.pass(MINUTE);
   assertEquals(began, [], "unknown keeps the account blocked");
-  await resolveOutcome(b.store, { ...settle, state: "failed" });
+  await resolveOutcome(b.store, { ...decision, state: "failed" });
   await b.machine.pass(MINUTE);
   await b.scheduler.stop();
   assertEquals(began, ["orders/s1/2025-12-22#one"]);
