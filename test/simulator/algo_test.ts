@@ -33,7 +33,7 @@ const children = (desk: Desk, orderId: string) => {
 };
 const sizes = (desk: Desk, id: string) => children(desk, id).map(({ quantity }) => Number(quantity));
 const times = (desk: Desk, id: string) => children(desk, id).map(({ orderTime }) => orderTime);
-/** What the market traded from one instant to another. */
+/** Returns the volume of the bank's shares that the market traded between two instants. */
 const volume = (after: number, until: number) =>
   Number(market.traded(bank.symbol, after, until)?.volume ?? 0);
 

@@ -467,7 +467,7 @@ Deno.test("algo.place sends children over time, as ordinary orders", () => {
   assertEquals(refusal(() => ask(desk.broker, "algo.cancel", { orderId: "1", market: "hk" })).code, "1016");
 });
 
-Deno.test("orders.place trades options in hundreds, and the journal matches the fills after clearing", () => {
+Deno.test("orders.place trades options in hundreds, and the journal matches the cash after clearing", () => {
   const desk = open(NEW_YORK);
   const [, expiry] = ask<string[]>(desk.broker, "quotes.optionExpiries", { underlying: "AAPL" });
   const codes = ask<string[]>(desk.broker, "quotes.optionCodes", {

@@ -18,7 +18,7 @@ function firstTrade(symbol: string, from: number, until: number, holds: (price: 
   return market.prints(symbol, from, until).find(({ price }) => holds(price));
 }
 
-/** The trades after an instant, as prices. */
+/** Returns the prices of the trades between two instants. */
 const prices = (symbol: string, from: number, until: number) =>
   market.prints(symbol, from, until).map(({ price }) => price);
 

@@ -37,7 +37,7 @@ Deno.test("after-hours trading begins at the close, and pre-market trading ends 
 });
 
 Deno.test("on an ex-date, pre-market trading is in the new shares", () => {
-  // Ten shares of one, on the Monday after this Friday.
+  // On Monday, one share becomes ten.
   const plan = scriptPlan([{ what: "split", symbol: "AAPL", on: DATE, ratio: "10:1" }]);
   const split = new SimulatedMarket({ seed: 1, plan });
   const [, before] = ends(

@@ -139,7 +139,7 @@ Deno.test("fault http-error answers with a status and without JSON", async () =>
   assertEquals([gateway.faults.struck("http-error"), gateway.state().callsTaken], [2, 0]);
 });
 
-Deno.test("fault expired-login ends the trade login until the next one", async () => {
+Deno.test("fault expired-login ends the trade login until the next login", async () => {
   await using gateway = await start();
   await login(gateway);
   const funds = () => call(gateway, "/trade/TradeQueryMarginFundInfo", { exchangeType: "K" });
@@ -240,7 +240,7 @@ Deno.test("fault insert-row moves every row of a list back by one, permanently",
   assertEquals([await ids("6"), gateway.faults.struck("insert-row")], [behind, 1]);
 });
 
-/** Places an order and returns its number from the next push. */
+/** Places an order and returns its order number. */
 async function place(gateway: SimulatedGateway): Promise<string> {
   const { data } = await call(gateway, "/trade/TradeEntrust", await restingOrder(gateway));
   return data.data;

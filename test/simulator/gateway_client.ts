@@ -158,7 +158,7 @@ export class PushReader implements Disposable {
     };
   }
 
-  /** Reads everything up to the end of the stream, however it ends. */
+  /** Reads up to the end of the stream, however it ends. Returns the number of bytes. */
   async rest(): Promise<number> {
     let total = this.#bytes.length;
     const bin = new Uint8Array(65536);

@@ -13,7 +13,7 @@ const DATE = "2025-08-18";
 const MORNING = hk(DATE, "09:45:00");
 const SYMBOL = "00700.HK";
 const odd = { market: "hk", symbol: SYMBOL, orderType: "odd-lot", quantity: "37" };
-/** A limit as far away from the last price as a factor says, on the grid. */
+/** Returns the last price times a factor, on the price grid. */
 const limitAt = (factor: number, at = MORNING) =>
   (Math.round(Number(market.lastPrice(SYMBOL, at)) * factor * 2) / 2).toFixed(2);
 
@@ -60,7 +60,7 @@ Deno.test("an odd lot waits minutes, also while board lots trade at its limit, a
   }
 });
 
-Deno.test("the odd-lot market takes less than a lot, trades in continuous trading only, and knows no volatility control", () => {
+Deno.test("the odd-lot market accepts less than a lot, trades only in continuous trading, and has no volatility control", () => {
   const desk = open(MORNING);
   refused(() => desk.place({ ...odd, side: "buy", quantity: "100", price: limitAt(1) }));
   refused(() => desk.place({ ...odd, side: "buy", quantity: "137", orderType: "limit", price: limitAt(1) }));

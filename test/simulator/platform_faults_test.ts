@@ -25,9 +25,9 @@ const TENCENT = message([[1, 10000], [2, "00700.HK"]]);
 interface World extends AsyncDisposable {
   platform: SimulatedPlatform;
   token: string;
-  /** Logged in for trading. */
+  /** A connection that is logged in for trading. */
   trade: SocketClient;
-  /** With a subscription of quotes. */
+  /** A connection with a subscription of quotes. */
   hq: SocketClient;
 }
 
@@ -222,7 +222,7 @@ Deno.test("socket fault http-error affects the platform's HTTP but not the socke
   assertEquals([response.status, await response.text()], [502, "The gateway is not available"]);
 });
 
-Deno.test("socket fault expired-login ends the trade login until the next one", async () => {
+Deno.test("socket fault expired-login ends the trade login until the next login", async () => {
   await using here = await world();
   const { platform: { faults, info }, trade } = here;
   faults.arm({ kind: "expired-login", operation: "account.funds" });

@@ -37,7 +37,7 @@ async function start(options: Partial<PlatformOptions> = {}): Promise<SimulatedP
   });
 }
 
-/** An open trade connection, logged in for trading. */
+/** Opens a trade connection, and logs in for trading. */
 async function openTrade(platform: SimulatedPlatform, token: string): Promise<SocketClient> {
   const client = await SocketClient.open(platform.info.tradeServer, platform.info, token);
   assertEquals(await tradeLogin(client, platform), 1);
@@ -472,7 +472,7 @@ Deno.test("platform keeps one trade connection: a newer InitConnect displaces th
   const token = await logIn(info);
   using older = await openTrade(platform, token);
   using idle = await SocketClient.connect(info.tradeServer, info, token);
-  assertEquals((await askFunds(older)).code, "0000", "a connection alone displaces nobody");
+  assertEquals((await askFunds(older)).code, "0000", "a connection without InitConnect displaces none");
   assertEquals(platform.state().tradeConnections, 2);
   using hq = await SocketClient.open(info.hqServer, info, token);
   using newer = await openTrade(platform, token);

@@ -187,7 +187,7 @@ Deno.test("the price cage allows cheap stocks 0.10, and does not apply to funds"
   );
 });
 
-Deno.test("Stock Connect takes no orders at lunch until 12:55, and no cancellations before the auctions match", () => {
+Deno.test("Stock Connect accepts no orders at lunch until 12:55, and no cancellations before the auctions match", () => {
   const closed = "current time does not allow entrust";
   const order = { market: "shanghai", symbol: "600036.SH", orderType: "limit", side: "buy", quantity: "100" };
   const priceAt = (at: number) => subtract(market.lastPrice("600036.SH", at), "0.50");

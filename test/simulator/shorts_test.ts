@@ -10,7 +10,7 @@ const DATE = "2025-08-18";
 const NEXT = "2025-08-19";
 const MORNING = newYork(DATE, "10:30:00");
 const shorts = { shorts: true };
-/** A listing that the account does not hold at first. */
+/** The listing that the tests sell short. */
 const SYMBOL = "MSFT";
 const sale = { market: "us", symbol: SYMBOL, orderType: "limit", quantity: "20", side: "short-open" };
 const cover = { ...sale, side: "short-close" };
@@ -133,7 +133,7 @@ Deno.test("short sales need margin, borrowed shares and no holding, and count op
   assertStringIncludes(refused(() => desk.place({ ...cover, price: far })), "0 of the short position");
 });
 
-Deno.test("Hong Kong takes a short sale only at the best ask or above, and in auctions as an at-auction limit order", () => {
+Deno.test("Hong Kong accepts a short sale only at the best ask or above, and in auctions as an at-auction limit order", () => {
   const at = hk(DATE, "10:30:00");
   const symbol = "09999.HK";
   const desk = open(at, { ...shorts, days: 1, fillsPerDay: 1 });
@@ -191,7 +191,7 @@ Deno.test("a stock of the United States that has fallen 10% is sold short only a
   desk.place(low("0"));
 });
 
-Deno.test("a short position pays interest and dividends, grows with a split, and ties to the cent each day", () => {
+Deno.test("a short position pays interest and dividends, grows with a split, and agrees with the journal to the cent each day", () => {
   const plan = scriptPlan([
     { what: "dividend", symbol: SYMBOL, on: NEXT, cash: "1.50" },
     { what: "split", symbol: SYMBOL, on: "2025-08-20", ratio: "3:1" },
@@ -240,7 +240,7 @@ Deno.test("a conditional order can open a short position", () => {
   assertEquals(desk.held()?.quantity, "-20");
 });
 
-Deno.test("the terms of short sales are those of docs/simulator.md", () => {
+Deno.test("short sales need a margin of 50 %, keep a margin of 30 %, and pay interest of 3 %, as docs/simulator.md says", () => {
   assertEquals(shortTerms, {
     initialMarginRatio: "0.50",
     maintenanceMarginRatio: "0.30",

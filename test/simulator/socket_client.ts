@@ -114,7 +114,7 @@ export class Message {
     );
   }
 
-  /** An inner message; nothing when absent. */
+  /** An inner message; `undefined` if absent. */
   inner(number: number): Message | undefined {
     return this.list(number).at(-1);
   }
@@ -124,13 +124,13 @@ export class Message {
     return (this.#members.get(number) ?? []).map((value) => new Message(value as Uint8Array));
   }
 
-  /** Whether a member is present. */
+  /** Returns whether a member is present. */
   has(number: number): boolean {
     return this.#members.has(number);
   }
 }
 
-/** A frame as it came, decrypted. */
+/** A received frame, decrypted. */
 export interface Arrived {
   /** 0 heartbeat, 2 answer, 3 push. */
   type: number;
@@ -219,7 +219,7 @@ export class SocketClient implements Disposable {
     return client;
   }
 
-  /** Sends InitConnect with serial 0 and takes the session key. */
+  /** Sends InitConnect with serial 0, and stores the session key of the answer. */
   async init(device = "02-00-5e-10-00-01"): Promise<Answer> {
     await this.request(REQUEST.initConnect, "InitConnectReq", [[1, device]], { serial: 0 });
     const answer = await this.answer();
@@ -331,7 +331,7 @@ export class SocketClient implements Disposable {
     return new Message(frame!.body);
   }
 
-  /** Reads the next frame, decrypts and verifies it; nothing at the end of the stream. */
+  /** Reads, decrypts and verifies the next frame; `undefined` at the end of the stream. */
   async next(): Promise<Arrived | undefined> {
     const bytes = await this.nextBytes();
     if (bytes === undefined) return undefined;
@@ -344,7 +344,7 @@ export class SocketClient implements Disposable {
     return { type, serial, body, bytes };
   }
 
-  /** Reads the next frame as it is. */
+  /** Reads the next frame unchanged; `undefined` at the end of the stream. */
   async nextBytes(): Promise<Uint8Array | undefined> {
     if (!await this.#fill(151)) return undefined;
     const header = Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset, 151);
@@ -363,7 +363,7 @@ export class SocketClient implements Disposable {
     return Buffer.concat([cipher.update(body), cipher.final()]);
   }
 
-  /** Reads on and returns how many bytes come before the end of the stream. */
+  /** Reads to the end of the stream. Returns the number of bytes. */
   async rest(): Promise<number> {
     let total = this.#bytes.length;
     const bin = new Uint8Array(65536);
