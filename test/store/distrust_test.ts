@@ -8,7 +8,10 @@ import { folder, spawned } from "../cli/support.ts";
 
 const MAGIC = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/** A rollback journal without pages whose end names a super-journal, as https://sqlite.org/fileformat2.html gives it. */
+/**
+ * Returns a rollback journal without pages that ends with the name of a super-journal; see
+ * https://sqlite.org/fileformat2.html.
+ */
 function journalNaming(victim: string, pages: number): Uint8Array {
   const name = new TextEncoder().encode(victim);
   const bytes = new Uint8Array(512 + 4 + name.length + 16);
@@ -156,7 +159,7 @@ Deno.test("verify reports a value that no command could read", async () => {
   file.close();
 });
 
-Deno.test("a store rejects a text at which the runtime would end the process", async () => {
+Deno.test("a store rejects a text so large that the runtime would end the process", async () => {
   await using store = await openSqlite(":memory:");
   for (
     const work of [

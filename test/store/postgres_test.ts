@@ -142,7 +142,7 @@ Deno.test(
   },
 );
 
-/** A server that sends one message to each client, and records what it receives. */
+/** Starts a server that calls `serve` for each connection. `serve` adds what it receives to `heard`. */
 async function fakeServer(serve: (socket: Socket, heard: Uint8Array[]) => void) {
   const heard: Uint8Array[] = [];
   const sockets = new Set<Socket>();
@@ -343,7 +343,7 @@ Deno.test("openPostgres() reports every error of a server, even an error that hs
   }
 });
 
-Deno.test("PostgresStore refuses unreadable and too large messages of a server with an error of its own", async () => {
+Deno.test("PostgresStore rejects unreadable and too large messages of a server with its own error", async () => {
   const head = (type: string, length: number) =>
     serverMessage(type).with(1, length >> 24).with(2, length >> 16 & 255);
   const cases: [what: string, message: Uint8Array, why: string][] = [
@@ -413,7 +413,7 @@ Deno.test("PostgresStore ends an answer that never ends, and one without the row
   }
 });
 
-Deno.test("PostgresStore refuses rows that do not fit their description, and numbers that are none, in an error of its own", async () => {
+Deno.test("PostgresStore rejects rows that do not fit their description, and invalid numbers, with its own error", async () => {
   const pair = (number: number) => String.fromCharCode(number >> 8, number & 255);
   const columns = (...all: [name: string, type: number][]) =>
     serverMessage(

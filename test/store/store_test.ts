@@ -168,7 +168,7 @@ testBoth(
   },
 );
 
-testBoth("Store throws a busy error when another process keeps it locked", async (place, { name }) => {
+testBoth("Store throws a busy error when another open store keeps it locked", async (place, { name }) => {
   await using one = await place.open();
   await using other = await place.open({ waitMs: 200 });
   const { promise, resolve } = Promise.withResolvers<void>();
