@@ -1,4 +1,4 @@
-/** Tests that each invariant can fail, also those that no seed breaks. */
+/** Tests that invariants can fail, also some that no seed breaks. */
 import { assertEquals } from "@std/assert";
 import { compare } from "../../lib/decimal.ts";
 import { invariants, leakOf, quietInvariants, type Seen } from "../../lib/swarm/invariants.ts";

@@ -1,4 +1,4 @@
-/** Tests that the sums of a day tie to the cent, and that each kind of difference is found. */
+/** Tests that the sums of a day agree to the cent, and that each kind of difference is found. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { Decimal } from "../../lib/decimal.ts";
 import type { Broker } from "../../lib/simulator/broker/broker.ts";
@@ -12,7 +12,7 @@ interface Row {
   fees?: Record<string, Decimal>;
 }
 
-/** Trades for a day, and checks the next morning. `change` may change the answer of a list. */
+/** Trades for a day, and returns what the check finds the next morning. `change` may change the answer of a list. */
 async function checked(change: (name: string, rows: Row[]) => Row[] = (_, rows) => rows, twice = false) {
   let now = hongKong("2025-08-15T10:00:00");
   await using simulated = await startGateway({
@@ -61,7 +61,7 @@ async function checked(change: (name: string, rows: Row[]) => Row[] = (_, rows) 
 const first = (list: string, change: (row: Row) => Row[]) => (name: string, rows: Row[]) =>
   name === list ? [...change(structuredClone(rows[0]!)), ...rows.slice(1)] : rows;
 
-Deno.test("cash, holdings, fees and the fund journal of a day of the simulator tie to the cent", async () => {
+Deno.test("cash, holdings, fees and the fund journal of a day of the simulator agree to the cent", async () => {
   assertEquals(await checked(), undefined);
 });
 
@@ -97,11 +97,11 @@ for (
     ["a holding is missing", first("account.holdings", () => []), "the account holds"],
   ] as const
 ) {
-  Deno.test(`the day does not tie if ${what}`, async () =>
+  Deno.test(`MoneyCheck finds a difference if ${what}`, async () =>
     assertStringIncludes(await checked(change) ?? "", text));
 }
 
-Deno.test("the day does not tie if a fill is counted twice", async () => {
+Deno.test("MoneyCheck finds a difference if a fill is counted twice", async () => {
   assertStringIncludes(await checked(undefined, true) ?? "", "its pushes have");
 });
 
