@@ -116,7 +116,7 @@ Deno.test("readPrivateKey() and readPublicKey() describe a wrong text without sh
   }
 });
 
-Deno.test("a key shows no part of itself when printed or written as JSON", () => {
+Deno.test("a private key shows no part of itself when printed or written as JSON", () => {
   const shown = Deno.inspect(developer, { depth: 9, showHidden: true }) + JSON.stringify(developer);
   const secret = exportPrivateKey(developer).split("\n").slice(1, -2);
   assertEquals(secret.length, 14);
@@ -124,7 +124,7 @@ Deno.test("a key shows no part of itself when printed or written as JSON", () =>
   assert(shown.length < 500, shown);
 });
 
-Deno.test("generateKeyPair() creates 1024 bits by default; both keys can be exported and read again", () => {
+Deno.test("generateKeyPair() creates keys of 1024 bits by default; both keys can be exported and read again", () => {
   const pair = generateKeyPair();
   assertEquals([pair.privateKey.length, pair.publicKey.length], [128, 128]);
   const privateKey = readPrivateKey(exportPrivateKey(pair.privateKey));
@@ -142,7 +142,7 @@ Deno.test("signBody() creates the same signatures as the vendor and node-forge, 
   }
 });
 
-Deno.test("verifyBody() agrees with node-forge about every signed frame of the vendor", () => {
+Deno.test("verifyBody() accepts every signed frame of the vendor, and rejects it with a damaged body or another key", () => {
   let count = 0;
   for (const { kind, frame, plainBody } of vectors) {
     const signature = frame.subarray(14, 142);
@@ -160,7 +160,7 @@ Deno.test("verifyBody() agrees with node-forge about every signed frame of the v
   assertEquals(count, 82);
 });
 
-Deno.test("verifyBody() returns false for damaged and for random signatures, and never throws", () => {
+Deno.test("verifyBody() returns false for damaged signatures and for signatures of wrong lengths", () => {
   const body = new Uint8Array([7]);
   const signature = signBody(body, developer);
   for (let at = 0; at < 128; at++) {
@@ -174,7 +174,7 @@ Deno.test("verifyBody() returns false for damaged and for random signatures, and
   assert(!verifyBody(body, new Uint8Array(128).fill(255), developerPublic));
 });
 
-Deno.test("signBody() rejects a key whose signature does not fit the header", () => {
+Deno.test("signBody() and verifyBody() reject a key whose signature does not fit the header", () => {
   const { privateKey, publicKey } = generateKeyPair(2048);
   assertThrows(() => signBody(new Uint8Array(1), privateKey), TypeError, "it has 2048 bits");
   assertThrows(
@@ -235,7 +235,7 @@ Deno.test("encryptSegments() and decryptSegments() follow the size of the key", 
   }
 });
 
-Deno.test("decryptSegments() throws the same typed error for a truncated, damaged or foreign segment", () => {
+Deno.test("decryptSegments() throws an error with one code for truncated, damaged, foreign and too many segments", () => {
   const encrypted = new Uint8Array(encryptSegments(new Uint8Array(200), developerPublic));
   for (const cut of [1, 127, 129, 255]) {
     assertEquals(codeOf(() => decryptSegments(encrypted.subarray(0, cut), developer)), "cipher-segment");
@@ -342,7 +342,7 @@ Deno.test("readSessionKey() accepts only Base64 of 16 bytes, and its error conta
   }
 });
 
-Deno.test("pad() pads as in the table for m 0, 1, 8 and 15", () => {
+Deno.test("pad() adds the documented padding to bodies with 0, 1, 8 and 15 bytes in the last block", () => {
   const hex = (bytes: Uint8Array, from: number) => Buffer.from(bytes.subarray(from)).toString("hex");
   const table: [m: number, pkcs7: string, modLen: string, over: string][] = [
     [0, "10".repeat(16), "00".repeat(16), "10".repeat(15) + "00"],
@@ -374,7 +374,7 @@ Deno.test("readings() returns at most two lengths, including the right one, for 
   }
 });
 
-Deno.test("readings() returns both lengths if the last byte is ambiguous", () => {
+Deno.test("readings() returns two lengths only if the last byte is ambiguous", () => {
   // The last byte 1 means one byte of padding under PKCS#7, and fifteen bytes under mod_len.
   const last1 = new Uint8Array(32).fill(0x77);
   last1[31] = 1;

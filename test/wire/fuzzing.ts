@@ -1,6 +1,6 @@
 /**
  * Runs damaged frames through the frame decoder, the decryption and the protobuf reader. Each damage may cause only a
- * typed error, and `Sealing` may not return an unverified body.
+ * typed error, and `Sealing` must not return an unverified body.
  *
  * @module
  */
@@ -56,7 +56,7 @@ export interface FuzzReport {
   decoded: number;
   /** Number of frames that the strict side accepted. Each body was empty or exactly as the vendor signed it. */
   verified: number;
-  /** Number of messages that the protobuf reader decoded, from the side that allows unsigned bodies. */
+  /** Number of envelopes with a payload that were decoded, from the side that allows unsigned bodies. */
   read: number;
   /** Number of typed errors by code. */
   refused: Record<string, number>;
@@ -141,8 +141,8 @@ class Fuzzer implements Disposable {
   }
 
   /**
-   * Decodes the bytes in one or two pieces. One time in five, also decodes them with a second decoder that is strict
-   * and has a small buffer.
+   * Decodes the bytes in one or two pieces. One time in five, also decodes them with a second decoder that does not
+   * resynchronise and has a small buffer.
    */
   #decode(bytes: Uint8Array): void {
     const cut = this.#random() < 0.5 ? bytes.length : this.#below(bytes.length + 1);
@@ -237,8 +237,8 @@ class Fuzzer implements Disposable {
   }
 
   /**
-   * Returns a copy with one to four changes: a changed bit or byte, or a piece that is lost, doubled, zeroed or cut
-   * off.
+   * Returns a copy with at most four changes: a changed bit, a piece that is overwritten, removed or repeated, or an
+   * end that is cut off.
    */
   #damaged(source: Uint8Array): Uint8Array {
     let bytes = source.slice();

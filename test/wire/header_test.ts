@@ -77,7 +77,7 @@ for (const [code, at, bytes] of damages) {
   });
 }
 
-Deno.test("FrameDecoder accepts a body of exactly 8 MiB, or another limit if given", () => {
+Deno.test("FrameDecoder accepts bodies up to 8 MiB or the given limit, and only the given protocol versions", () => {
   const header = encodeHeader({ type: "push", version: 2, bodyLength: 8 * 1024 * 1024 });
   const read = (limits: HeaderLimits) => [...new FrameDecoder(limits).frames(header)];
   assertThrows(() => read({}), ProtocolError, "the protocol version 2 is unknown");

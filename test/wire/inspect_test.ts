@@ -22,7 +22,7 @@ const join = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
 const offsets: number[] = [];
 vectors.reduce((at, { frame }) => (offsets.push(at), at + frame.length), 0);
 
-Deno.test("inspectFrames() shows header, envelope and payload of every frame of the vendor", () => {
+Deno.test("inspectFrames() shows the header of every frame of the vendor, and all it contains if the keys can decrypt it", () => {
   const lines = inspect(joined);
   assertEquals(lines.length, 83);
   const kinds: Record<string, number> = { heartbeat: 0, request: 1, response: 2, notify: 3 };
@@ -65,7 +65,7 @@ Deno.test("inspectFrames() names the message numbers", () => {
   ) assert(names.includes(name), name);
 });
 
-Deno.test("inspectFrames() shows no token and no given key", () => {
+Deno.test("inspectFrames() shows no token and no private key", () => {
   const text = JSON.stringify(inspect(joined));
   const tokens = vectors.flatMap(({ outer }) => typeof outer?.token === "string" ? [outer.token] : []);
   assert(tokens.length > 0);
@@ -154,7 +154,7 @@ Deno.test("inspectFrames() distinguishes a wrong signature from a missing one, a
   for (const line of lines) assertEquals([line.payload, line.error], [pushed.payload, undefined]);
 });
 
-Deno.test("inspectFrames() reads the gateway's unencrypted pushes with any serial number", () => {
+Deno.test("inspectFrames() reads the gateway's unencrypted pushes also if their serial number is not 0", () => {
   for (const { plainBody, payload } of vectors.filter(({ kind }) => kind === "notify")) {
     const frame = encodeFrame({ type: "push", serial: 12 }, plainBody);
     for (const options of [allKeys, { messages }]) {
@@ -164,7 +164,7 @@ Deno.test("inspectFrames() reads the gateway's unencrypted pushes with any seria
   }
 });
 
-Deno.test("inspectFrames() continues after every kind of damage, with one line for each range and no gaps", () => {
+Deno.test("inspectFrames() continues after damaged bytes, with one line for each range and no gaps", () => {
   const [a, b, c] = [vectors[0]!.frame, vectors[1]!.frame, vectors[2]!.frame];
   const damaged = (at: number, ...values: number[]) => {
     const bytes = b.slice();
@@ -210,7 +210,7 @@ Deno.test("inspectFrames() reads a frame with a valid signature even if no valid
   ]);
 });
 
-Deno.test("inspectFrames() does not split a frame that contains the bytes of another, or noise that ends like one", () => {
+Deno.test("inspectFrames() does not split a frame that contains the bytes of another, or noise that ends like the start of one", () => {
   const [a, b] = [vectors[0]!.frame, vectors[1]!.frame];
   const outer = encodeFrame({ type: "push" }, a);
   assertEquals(inspect(join(outer, b)).map(({ length }) => length), [outer.length, b.length]);
@@ -252,7 +252,7 @@ Deno.test("inspectFrames() yields nothing for no bytes, and one line for noise",
   ]]);
 });
 
-Deno.test("readCaptured() reads raw bytes, hex and Base64, with any spaces and line breaks", () => {
+Deno.test("readCaptured() reads raw bytes, and hex and Base64 with line breaks and separators", () => {
   const bytes = join(vectors[0]!.frame, vectors[1]!.frame);
   const hex = Buffer.from(bytes).toString("hex");
   const base64 = (each: Uint8Array) => Buffer.from(each).toString("base64");

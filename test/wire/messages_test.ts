@@ -22,7 +22,7 @@ Deno.test("decodeNotify() and decode() read every push of the vendor, plain or e
   }
 });
 
-Deno.test("decodeRequest(), decodeResponse() and decode() read every other AES frame of the vendor", async () => {
+Deno.test("decodeRequest(), decodeResponse() and decode() read all AES frames of the vendor that are not pushes", async () => {
   const { messages, decodeRequest, decodeResponse } = await loadEnvelopes();
   let count = 0;
   for (const vector of vectors) {
@@ -141,7 +141,7 @@ Deno.test("encode() does not repeat text in its errors, because it may be a pass
   assertEquals(error.message.includes("hunter2"), false);
 });
 
-Deno.test("decode() throws a ProtocolError for every kind of damage", async () => {
+Deno.test("decode() throws a ProtocolError for each of six kinds of damage", async () => {
   const messages = await loadMessages();
   const damaged: Record<string, number[]> = {
     "bad UTF-8": [0x0a, 2, 0xff, 0xfe],
@@ -185,6 +185,7 @@ Deno.test("decode() throws only a ProtocolError for random damage", async () => 
 Deno.test("encode() and decode() reject a message that no file defines", async () => {
   const messages = await loadMessages();
   assertThrows(() => messages.decode("NoSuchNotify", new Uint8Array(0)), ProtocolError, "no definition");
+  assertThrows(() => messages.encode("NoSuchNotify", {}), ProtocolError, "no definition");
   assertEquals(messages.has("NoSuchNotify"), false);
   assertEquals(messages.has("BasicQotNotify"), true);
 });
@@ -198,7 +199,7 @@ Deno.test("loadMessages() reads every message of every file", async () => {
   for (const name of names) assertEquals(messages.decode(name, messages.encode(name, {})), {});
 });
 
-Deno.test("definitionFiles contains every file of proto/", () => {
+Deno.test("definitionFiles has an entry for every file of proto/", () => {
   const files = [...Deno.readDirSync(new URL("../../proto", import.meta.url))].map(({ name }) => name);
   assertEquals(Object.keys(definitionFiles).sort(), files.sort());
 });
@@ -210,7 +211,7 @@ const repeatedField = (field: readonly number[], times: number) => {
   return bytes;
 };
 
-Deno.test("decodeAll() keeps at most 100,000 fields without a definition, also those inside other messages", async () => {
+Deno.test("decodeAll() rejects more than 100,000 fields without a definition, also those inside other messages", async () => {
   const messages = await loadMessages();
   const unlisted = [0x98, 0x06, 0x01]; // field 99, a number
   const most = repeatedField(unlisted, MOST_UNLISTED);
@@ -232,7 +233,7 @@ Deno.test("decodeAll() keeps at most 100,000 fields without a definition, also t
   );
 });
 
-Deno.test("a message of more than two million fields is rejected, whichever way it is decoded", async () => {
+Deno.test("reader() and decodeAll() reject a message of more than two million fields", async () => {
   const messages = await loadMessages();
   // An empty message has two bytes here.
   const rows = repeatedField([0x0a, 0x00], MOST_FIELDS + 1);

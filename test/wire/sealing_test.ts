@@ -39,7 +39,7 @@ const typeOf = ({ kind }: Vector): FrameType => kind === "notify" ? "push" : kin
 const codeOf = (work: () => unknown): string | undefined => assertThrows(work, ProtocolError).code;
 const anySeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!;
 
-Deno.test("Sealing opens every frame of the vendor to its plain body, each from its own side", () => {
+Deno.test("Sealing opens every frame of the vendor to its plain body, each on the side that receives it", () => {
   using client = sealing("client");
   using server = sealing("server");
   for (const vector of vectors) {
@@ -50,7 +50,7 @@ Deno.test("Sealing opens every frame of the vendor to its plain body, each from 
   }
 });
 
-Deno.test("Sealing opens all frames out of one read, and out of reads of one byte", () => {
+Deno.test("Sealing opens all frames from one read, and from reads of one byte", () => {
   using client = sealing("client");
   using server = sealing("server");
   const expected = vectors.map(({ plainBody }) => plainBody);
@@ -276,7 +276,7 @@ const faulty: [WireFault, () => unknown][] = (() => {
   ] as [WireFault, () => unknown][]; // literals of the union; the test below compares them with `wireFaults`
 })();
 
-Deno.test("every fault on the wire is a ProtocolError with its own code", async () => {
+Deno.test("every fault on the wire except frame-short is a ProtocolError with its own code", async () => {
   for (const [code, work] of faulty) assertEquals(codeOf(work), code);
   const { messages, decodeResponse } = await loadEnvelopes();
   const damaged = () => decodeResponse(new Uint8Array([0x0a, 0xff]));

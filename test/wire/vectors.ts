@@ -55,7 +55,7 @@ export const rsaTriples = wire.rsaSegments.map((each) => ({
   signature: bytesOf(each.signatureBase64),
 }));
 
-/** Returns the body of a frame, decrypted if it is AES. Uses no code of the toolkit. */
+/** Returns the body of a frame, decrypted if it is AES. Uses none of the toolkit's ciphers. */
 export function openBody({ frame, encryption }: Vector): Uint8Array {
   const body = frame.subarray(HEADER_LENGTH);
   if (encryption !== "aes") return body;
