@@ -44,7 +44,7 @@ export interface FarCall {
 export interface FarEndOptions {
   /** Answers a request other than the first one and the trade login. */
   onCall(call: FarCall): void | Promise<void>;
-  /** Whether a connection is closed at a heartbeat. */
+  /** Returns whether a connection is closed at a heartbeat. */
   hangsUp?(kind: "trade" | "quote"): boolean;
   /** Sent in one write with the answer to the first request. */
   afterInit?: Uint8Array;

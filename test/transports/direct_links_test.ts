@@ -13,7 +13,7 @@ import type { PublicKey } from "../../lib/wire/keys.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall, type FarEndOptions } from "./direct_far_end.ts";
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Waits until a condition is true, for at most five seconds. */
+/** Waits until a condition is true, for at most five seconds. Returns also if it is still false. */
 async function soon(holds: () => boolean): Promise<void> {
   for (let left = 500; left > 0 && !holds(); left--) await wait(10);
 }

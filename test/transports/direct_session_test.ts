@@ -31,7 +31,7 @@ function eventsOf(client: DirectClient): DirectEvent[] {
 }
 
 const loginsOf = (posted: string[]) => posted.filter((path) => path === "/hs/v2/login").length;
-/** Waits until a condition is true, for at most five seconds. */
+/** Waits until a condition is true, for at most five seconds. Returns also if it is still false. */
 async function soon(holds: () => boolean): Promise<void> {
   for (let left = 500; left > 0 && !holds(); left--) await wait(10);
 }

@@ -65,7 +65,7 @@ Deno.test("an unencrypted push is accepted until an encrypted one has arrived, t
   assertEquals(seen.opened, 1, "the connection stays");
 });
 
-Deno.test("an encrypted answer that was relabelled as a push does not reject the platform's unencrypted pushes", async () => {
+Deno.test("an encrypted answer that was relabelled as a push does not make the client reject the platform's unencrypted pushes", async () => {
   const seen = await seenWhile((call) => {
     // The signature does not cover the header, so anybody on the network can change the type of a frame.
     const relabelled = call.answer({ id: "another call" });

@@ -15,7 +15,7 @@ export interface FaultChild extends AsyncDisposable {
   /** Stops the whole process. Its sockets remain open, but none of its code runs. Resolves when it has stopped. */
   stop(): Promise<void>;
   /** Lets the process continue. */
-  goOn(): void;
+  resume(): void;
   /** Resolves to the state of the simulator. */
   state(): Promise<{ platform: { silenced: number; callsTaken: number }; callsTaken: number }>;
 }
@@ -38,9 +38,9 @@ export async function startFaultChild(platform: PlatformPortOptions = {}): Promi
     async stop() {
       child.kill("SIGSTOP");
       const isStopped = async () => /^State:\s+T/m.test(await Deno.readTextFile(`/proc/${child.pid}/status`));
-      await waitUntil("the process to stand still", async () => await isStopped());
+      await waitUntil("the process to stop", async () => await isStopped());
     },
-    goOn: () => child.kill("SIGCONT"),
+    resume: () => child.kill("SIGCONT"),
     async state() {
       const response = await fetch(`${info.gatewayUrl}/control/state`, {
         headers: { authorization: `Bearer ${info.controlToken}` },

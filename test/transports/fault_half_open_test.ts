@@ -42,7 +42,7 @@ Deno.test("a stopped gateway: a read times out, a write has an unknown outcome a
   assertEquals([read.code, write.code], ["timeout", "timeout"]);
   // The timeouts of these calls, which are far shorter than the default.
   for (const { message } of [read, write]) assertStringIncludes(message, "1500 ms");
-  child.goOn();
+  child.resume();
   // The kernel has accepted the request. When the gateway continues, it executes the order, and the list shows the
   // order.
   const rows = () => client.orders.today({ market: "hk" }).toArray();
@@ -84,7 +84,7 @@ Deno.test("a stopped platform: the check rejects a write before it is sent, and 
   await wait(60); // longer than the time after which a write is preceded by a check
   const write = await assertRejects(() => client.orders.place(ORDER), TransportError);
   assertEquals([write.code, write.operation], ["dead-link", "orders.place"]);
-  child.goOn();
+  child.resume();
   const funds = await eventually(() => client.account.funds({ market: "hk" }).catch(() => undefined));
   assertEquals(funds.accountStatus, "0");
   await wait(100);
@@ -105,7 +105,7 @@ Deno.test("a platform that stops under an idle link is detected after three sile
   );
   const took = performance.now() - began;
   assert(took > 100, `noticed after ${Math.round(took)} ms`);
-  child.goOn();
+  child.resume();
 });
 
 Deno.test("an event loop blocked for three intervals keeps the link if the platform keeps it", async () => {

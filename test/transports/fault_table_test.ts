@@ -27,7 +27,7 @@
  * - memory: none: pushes are passed as whole bodies
  * - gateway: wire/framing_test.ts "FrameDecoder finds the same frames when the stream is cut at any byte"
  * - gateway: transports/push_test.ts "events() yields the vendor's own push frames, sent byte by byte"
- * - direct: wire/sealing_test.ts "Sealing opens all frames out of one read, and out of reads of one byte"
+ * - direct: wire/sealing_test.ts "Sealing opens all frames from one read, and from reads of one byte"
  * - direct: transports/direct_link_test.ts "frames that are split, joined or padded by the other rule are read correctly"
  * - direct: transports/direct_push_test.ts "a push stream cut at any byte of a push loses no order without a gap"
  *
@@ -45,7 +45,7 @@
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  * - desk: desk/desk_test.ts "an intent of a process that ended in the middle is abandoned if it was not sent, and searched in the lists if it was"
  * - runner: runner/kill_test.ts "Scheduler loses nothing and begins no write twice when it is killed at each of many points"
- * - runner: runner/cut_store_test.ts "a run keeps its slot and writes once, with a store whose connection is "
+ * - runner: runner/cut_store_test.ts "a run keeps its slot and writes once, with the fault "
  *
  * F07 a torn record, an error of fsync, a full disk
  * - memory: none: the store of the runner is the same over each transport
@@ -161,7 +161,7 @@
  * F24 two runners on one account, a lock that is left after a power loss
  * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
- * - runner: runner/scheduler_test.ts "F24: of two schedulers with one account only one uses it, and an expired lease is taken over"
+ * - runner: runner/scheduler_test.ts "F24: only one of two schedulers uses their account at a time, and an expired lease is taken over"
  * - runner: runner/writes_test.ts "two writes of one account never run at once, not even when a lease has just expired"
  *
  * F25 the day book before clearing, after clearing, exported a second time, and with two identical lines

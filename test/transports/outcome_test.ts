@@ -413,7 +413,7 @@ Deno.test("an answer that is nested too deeply to decode is rejected before it i
   assertEquals(await client.orders.place(ORDER), { orderId: "77" });
 });
 
-Deno.test("an answer of more values than an honest one is rejected before it is decoded", async () => {
+Deno.test("an answer with more than 2,000,000 values is rejected before it is decoded", async () => {
   // Each empty list has three bytes here and more than a hundred in memory.
   const many = (count: number, value = "[]") => `[${`${value},`.repeat(count - 1)}${value}]`;
   const bodies = [
@@ -435,7 +435,7 @@ Deno.test("an answer of more values than an honest one is rejected before it is 
     const status = await assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
     assertEquals(status.code, "http-400");
   }
-  // Controls: one value less is read, and commas in texts are no values.
+  // Controls: one value less is read, and commas in texts are not values.
   const commas = JSON.stringify(",[{".repeat(1_000_000));
   assertEquals(parseRefusal(`[${commas},${many(1_999_997, "1")}]`), undefined);
   assertEquals(parseRefusal(`[${commas},${many(2_000_000, "1")}]`)?.code, "too-many-values");

@@ -209,7 +209,7 @@ Deno.test("events() yields the vendor's own push frames, sent byte by byte", asy
   assertEquals("fundAccount" in order.data, false);
 });
 
-Deno.test("events() reads every order number of the broker as an order, 0 included", async () => {
+Deno.test("events() reads pushes with the type numbers 0, 1 and 2 as orders", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
