@@ -30,7 +30,7 @@ Deno.test("toStep() brings a price onto its tick", () => {
   assertThrows(() => decimal.toStep("1", "0", "down"), RangeError, "above zero");
 });
 
-Deno.test("compare(), isZero() and normalize() depend only on the value, not on how it is written", () => {
+Deno.test("compare(), isZero() and normalize() depend only on the value, and negate() gives zero no sign", () => {
   assertEquals(decimal.compare("1.50", "1.5"), 0);
   assertEquals(decimal.compare("-1", "1"), -1);
   assertEquals(decimal.isZero("-0.00"), true);
@@ -108,7 +108,7 @@ Deno.test("the fast path for short decimals gives the same results as the path f
   }
 });
 
-Deno.test("normalize() needs the same time for each digit, whatever the digits are", () => {
+Deno.test("normalize() removes only zeros at the end, and takes linear time for a long run of zeros", () => {
   // A pattern for the zeros at the end would try each zero again: this test would take many minutes.
   const value = `0.${"0".repeat(990)}1`;
   for (let time = 0; time < 20_000; time++) assertEquals(decimal.normalize(value), value);

@@ -3,7 +3,7 @@ import { makePrivate, PRIVATE_FILE, replaceFile } from "../lib/private_files.ts"
 import { openSqlite } from "../lib/store/sqlite.ts";
 import { temporaryFolder } from "./runner/support.ts";
 
-Deno.test("replaceFile() replaces the whole content, only its owner reads it, and nothing else stays", () => {
+Deno.test("replaceFile() replaces the whole content, gives access only to the owner, and leaves no temporary file", () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/file`;
   replaceFile(path, "a longer text");
@@ -13,7 +13,7 @@ Deno.test("replaceFile() replaces the whole content, only its owner reads it, an
   assertEquals([...Deno.readDirSync(folder.path)].map(({ name }) => name), ["file"]);
 });
 
-Deno.test("replaceFile() leaves the old content and no unfinished file when it fails", () => {
+Deno.test("replaceFile() leaves no unfinished file when it fails, here because the path is a folder", () => {
   using folder = temporaryFolder();
   Deno.mkdirSync(`${folder.path}/there/inner`, { recursive: true });
   assertThrows(() => replaceFile(`${folder.path}/there`, "new"), Error);

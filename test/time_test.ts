@@ -10,7 +10,7 @@ import {
   waitUnlessAborted,
 } from "../lib/time.ts";
 
-/** A machine whose only timer goes off when the test says so. */
+/** Returns a machine for one timer, which fires when the test calls `state.ring()`. */
 function oneTimer() {
   const state = { ms: 0, cancelled: 0, ring: () => {} };
   const machine: Pick<Machine, "setTimer"> = {
@@ -56,7 +56,7 @@ Deno.test("waitUnlessAborted() says whether the whole time passed", async () => 
   assertEquals(await cut, false);
 });
 
-Deno.test("orAborted() rejects at once if the signal is already aborted, and ignores a later result", async () => {
+Deno.test("orAborted() rejects with the reason of an aborted signal, and otherwise returns the result", async () => {
   const late = Promise.reject(new TypeError("nobody asks any more"));
   await assertRejects(() => orAborted(late, AbortSignal.abort(new RangeError("over"))), RangeError, "over");
   assertEquals(await orAborted(Promise.resolve(7), new AbortController().signal), 7);

@@ -254,7 +254,7 @@ const eves: RulingFile["rulings"][number] = {
   eves: { "2025": "01-28" },
 };
 
-Deno.test("mergeCalendars() takes half-days from one source if the rule gives them", pure, () => {
+Deno.test("mergeCalendars() uses half-days of one source if the rule gives them", pure, () => {
   const of = (changes: Partial<CalendarRecord>, lines: RulingFile["rulings"] = [eves]) =>
     merge(record({ ...short, ...changes }), record(), lines).problems;
   assertEquals(of({}), []);
