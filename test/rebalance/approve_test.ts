@@ -1,4 +1,4 @@
-/** Tests of the approval of plans: what a later day, a changed file and a changed account do. */
+/** Tests of the approval of plans, also on a later day, with a changed file and with a changed account. */
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { BrokerError, InvalidParamsError } from "../../lib/errors.ts";
 import {

@@ -46,7 +46,7 @@ export async function executor(
   house: Pick<DeskHouse, "connect" | "machine" | "open" | "round">,
   { onWait, cashLagMs }: {
     onWait?: (at: AtBroker) => void | Promise<void>;
-    /** How much later the execution sees the broker's cash. */
+    /** Delay of the cash that the execution reads, in milliseconds. */
     cashLagMs?: number;
   } = {},
 ) {

@@ -112,7 +112,7 @@ Deno.test(
       })).trades.map(({ symbol }) => symbol);
     assertEquals(await symbolsOf("drifted"), ["00388.HK"]);
     assertEquals(await symbolsOf("all"), ["00005.HK", "00388.HK"]);
-    // The plan cannot bring an excluded symbol back, so this symbol lets no other be traded.
+    // Only a symbol that the plan may trade can cause trades of the others, so an excluded symbol causes none.
     assertEquals(await symbolsOf("all", { exclude: ["00388.HK"] }), []);
   },
 );
@@ -354,7 +354,7 @@ Deno.test("a plan with mistakes names each field, its value and what is allowed"
     "a symbol with a quote in the markets hk",
   );
   await fails({ targets, maxTurnover: "-1" }, account, "maxTurnover", '"-1"', "up to 2");
-  // Neither a part nor a likely amount: 20 may be meant as 20 %.
+  // Too large as a part, and too small as an amount: 20 may be meant as 20 %.
   for (const unclear of ["2.5", "20", "100"]) {
     await fails(
       { targets, maxTurnover: unclear },

@@ -139,7 +139,7 @@ storeTest("a refused plan cannot be approved, until it is made again", async (st
   assertEquals([again.state, again.plannedAt, again.reason], ["planned", 1_700, undefined]);
   await approvePlan(store, key, approval);
   await beginPlan(store, key, beginning);
-  // The process ended, and a person ends what it left.
+  // The process has ended, and a person ends its execution.
   await refusePlan(store, key, { at: 3_000, reason: "refused by Bob" });
   assertEquals(await codeOf(() => approvePlan(store, key, approval)), "plan-state");
 });
