@@ -21,7 +21,7 @@ Deno.test(
       bits.setUint32(4, next());
       // Any double, and prices and amounts as they occur.
       for (const value of [bits.getFloat64(0), next() / 1000, next() * 4096 + index]) {
-        // Texts of more than 40 digits prove nothing more, and take long.
+        // Texts of more than 40 digits test nothing more, and make the test slow.
         if (Number.isFinite(value) && (value === 0 || Math.abs(Math.log10(Math.abs(value))) < 40)) {
           values
             .push(value);

@@ -314,7 +314,7 @@ Deno.test("a generated step that passes the check does not reject its parameters
       out: `${folder.path}/${index}`,
     });
     await recipe.steps.at(-1)!.run(context).catch((error) => {
-      // The check knows neither the broker's answers nor the clock nor the disk, and not which numbers are codes.
+      // The check cannot know the broker's answers, the clock, the disk, or which numbers are codes.
       const isKnown = (error instanceof InvalidParamsError || error instanceof TypeError) &&
         !error.message.includes('got "unlisted:');
       assert(!isKnown, `${name} ${JSON.stringify(given)}: ${error}`);

@@ -177,7 +177,7 @@ Deno.test("recipes/bar_archive.yaml continues after its last stored day, within 
   assertEquals(third!.added, 0);
 });
 
-Deno.test("recipes/bar_archive.yaml that first ran during a day ends with the same archive as one that ran once", async () => {
+Deno.test("recipes/bar_archive.yaml makes the same archive in two runs, during and after a day, as in one run", async () => {
   const at = (time: string) => Date.parse(`2025-08-15T${time}:00+08:00`);
   await using broker = await simulated({ at: at("10:32") });
   using resumed = temporaryFolder();

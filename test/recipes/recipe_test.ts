@@ -334,7 +334,7 @@ Deno.test("compileRecipe() evaluates the known values of a recipe with one budge
     step("last", "daysBefore(params.d, 1)");
   const [found] = await problemsOf(recipe(1));
   assertStringIncludes(found ?? "", 'steps.1.with.from: Cannot evaluate "daysBefore(params.d, 1)"');
-  // Each of the first steps takes about a tenth of the budget, so the value of the last one is left to the run.
+  // Each of the first steps uses about a tenth of the budget, so only the run evaluates the last step.
   assertEquals((await compileRecipe(recipe(30), "x.yaml", { now })).steps.length, 31);
   const logins = Array.from(
     { length: 100 },

@@ -1,5 +1,5 @@
 /**
- * Tests what a check of recipes knows about the values of expressions.
+ * Tests of the types that a check of recipes finds for expressions.
  *
  * @module
  */
@@ -277,7 +277,7 @@ Deno.test("a check finds the place of a mistake over several lines and among esc
   ]);
 });
 
-Deno.test("a check knows whether a slot has a session", async () => {
+Deno.test("a check rejects session.date if no schedule of the recipe follows an exchange", async () => {
   const recipe = (schedule: string, text: string) =>
     problemsOf(
       `name: x\n${schedule}\nsteps:\n  - { id: a, uses: notify, with: { webhook: "http://127.0.0.1:1/", text: "\${{ ${text} }}" } }\n`,
