@@ -1,6 +1,6 @@
 /**
- * Provides runs that place orders at a simulated broker at ten on Friday, for tests that harm their store, their lease
- * or their answers.
+ * Provides runs that place orders at a simulated broker at ten on Friday, for tests in which the store, the lease or
+ * the answers fail.
  *
  * @module
  */

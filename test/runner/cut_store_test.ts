@@ -140,13 +140,13 @@ async function harmed(
   };
 }
 
-/** After a stall or a half-close, the store waits for its time limit; so only a sample of those messages fits a test. */
+/** Number of messages with the fault. The store waits long after `stall` and `half-close`, so these have only some. */
 const samples = { cut: "all", "cut-answer": "all", stall: 12, "half-close": 12 } as const;
 
 for (const harm of ["cut", "cut-answer", "stall", "half-close"] as const satisfies Harm[]) {
   Deno.test({
     name:
-      `a run keeps its slot and writes once, with the fault "${harm}" at any message to its store (PostgreSQL)`,
+      `a run keeps its slot and writes once, with the fault "${harm}" at one message to its store (PostgreSQL)`,
     ignore: postgres === undefined,
     async fn() {
       const wanted = wantedPoints(samples[harm]);
@@ -192,7 +192,7 @@ Deno.test({
     let wasHit = true;
     for (let at = 0; wasHit; at++) {
       const recipe = buyer(`b${at}`, []);
-      // A write of the day before that nobody has resolved.
+      // An earlier write that nobody has resolved.
       await direct.run(
         `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, account, recipe_sha,
           trace_id) values (?, 'before', 's1', 'live', 'write', 0, 0, 'waiting_recovery', ?, '', '')`,

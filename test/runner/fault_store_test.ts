@@ -192,7 +192,7 @@ Deno.test("F07: with a full disk no write is sent, the store can be read, and no
   }
 });
 
-// F23, for the runner: the legs that were not sent are planned again by a person or program that knows the orders.
+// F23, for the runner: a person or a program that knows the orders has to plan the unsent orders again.
 Deno.test("F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely", async () => {
   for (const isKilled of [false, true]) {
     using folder = temporaryFolder();

@@ -11,7 +11,7 @@ const POINTS = [...Array.from({ length: 40 }, (_, i) => i + 1), 45, 52, 60, 70, 
 
 Deno.test("Scheduler loses nothing and begins no write twice when it is killed at each of many points", async () => {
   using folder = temporaryFolder();
-  // The processes take a minute or more to start; the last one does all slots that came meanwhile.
+  // The processes take a minute or more to start; the last one runs all slots that became due meanwhile.
   const slotMs = 400;
   let killed = 0;
   // The points cover opening the store, listing, claiming, and beginning and ending steps and runs.
@@ -36,7 +36,7 @@ Deno.test({
     "three machines lose nothing and write nothing twice, killed and cut off from their store at random (PostgreSQL)",
   ignore: postgres === undefined,
   async fn() {
-    // If slots came faster than a slow disk can write them, the test would not end.
+    // If slots became due faster than a slow disk can store them, the test would not end.
     await threeMachines(postgres!, {
       seed: Math.floor(Math.random() * 2 ** 31),
       seconds: 8,
@@ -53,7 +53,7 @@ async function killAtRandom(): Promise<void> {
   using folder = temporaryFolder();
   const spawn = (holder: string) => spawnScheduler({ folder: folder.path, holder });
   const children = [spawn("p0"), spawn("p1"), spawn("p2")];
-  // The kills begin when a process is at work, however long their start took.
+  // The kills begin after the first step has begun, however long the processes needed to start.
   const begun = () => lines(`${folder.path}/begun`).length;
   while (begun() === 0) await new Promise((resolve) => setTimeout(resolve, 50));
   for (let kills = 0; kills < 10; kills++) {

@@ -17,7 +17,7 @@ const endOf = (events: readonly RunEvent[]) =>
 const warningsOf = (events: readonly RunEvent[]) =>
   events.flatMap((event) => event.type === "warning" ? [event.message] : []);
 
-/** Lets the real sockets of the client work while the clock stands still, until a run has ended. */
+/** Starts the due run, and waits until it has ended. The clock does not advance meanwhile. */
 async function runOne(b: Bench): Promise<void> {
   await b.scheduler.tick();
   await b.scheduler.drain();

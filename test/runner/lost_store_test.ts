@@ -75,7 +75,7 @@ Deno.test({
     await using b = await benchOn(place.direct, broker, write, "2025-08-15T02:02:00Z");
     await b.machine.pass(MINUTE);
     await b.scheduler.stop();
-    // The order desk knows the one order, so no person has to resolve the run, and nothing is sent again.
+    // The order desk knows the outcome of the only order, so nobody has to resolve the run, and nothing is sent again.
     assertEquals(await runsOf(place.direct), [`${KEY} failed step live`]);
     const told = await tell(place.direct, write);
     assertStringIncludes(told, "was interrupted: intent");

@@ -238,7 +238,7 @@ testBoth("a custom step that catches a lost answer and orders again sends only o
     const again of [
       'await call("orders.place", ORDER);',
       'await call("orders.place", ORDER).catch(() => {});',
-      // The step proves an error that it made itself, not the lost answer.
+      // The step passes an error that it made itself to `proven()`, not that of the lost answer.
       'proven(new Error("lost"), "refused"); await call("orders.place", ORDER);',
       'await call("orders.cancelAll", { market: "hk" });',
     ]

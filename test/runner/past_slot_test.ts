@@ -200,7 +200,7 @@ testBoth(
     assertEquals(await again(false), true);
     await b.another("p2").drain();
     assertEquals([await runsOf(b.store), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
-    // A successful run would read the data again, so it stays as it is.
+    // A successful run would read the data again, so it cannot be repeated.
     await assertRejects(async () => await again(false), TypeError, refusal("2025-12-22"));
     assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
   },

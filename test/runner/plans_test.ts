@@ -41,7 +41,7 @@ export async function wideSteps(store: Store, sql: string, values: readonly SqlV
     const name = aliases[table] ?? table;
     if (!GROWING.includes(name)) return false;
     if (verb === "SCAN") return !detail.includes("USING INDEX run_unresolved");
-    // The rows of one state or recipe grow in number; a limit with an order, or a bound, reads no more than asked for.
+    // The number of runs of a recipe grows, so a search by only the recipe reads more and more rows.
     return /\(recipe=\?\)/.test(detail);
   });
   const isSorted = plan.some((detail) => detail === "USE TEMP B-TREE FOR ORDER BY");

@@ -51,7 +51,7 @@ steps:
 } }
 `;
 
-/** What the broker has of the plan. */
+/** The orders of the plan at the broker. */
 interface AtBroker {
   orderIds: string[];
   /** Filled quantity, by side and symbol. */

@@ -262,7 +262,7 @@ Deno.test("Redactor removes the longest of several secrets that begin alike, als
           );
         }
       }
-      // A mere part of a secret stays, and so does a longer word or number that contains one.
+      // Parts of a secret are not hidden, and neither is a longer word or number that contains a secret.
       for (const text of ["pw1", "xpw12", "pw12x", "13579", "2135790", "135790.5"]) {
         assertEquals(redactor.text(text), text);
       }

@@ -127,7 +127,7 @@ testBoth(
 
 testBoth("a Pruner never removes runs that are unresolved, waiting, running or referred to", async () => {
   await using store = await openStore();
-  // So many newer runs that no older run stays because it is among the newest.
+  // With these newer runs, no other run is kept for being among the newest.
   for (let n = 0; n < 10; n++) await addOld(store, `r/new${n}`, { days: n + 1 });
   const stays: [string, RunState, "read" | "write"][] = [
     ["r/unknown", "unknown", "write"],
@@ -268,12 +268,12 @@ testBoth(
     assertEquals(await rows(store, "run"), 10_000);
     assertEquals(await rows(store, "step_run"), 20_000);
     assertEquals(await rows(store, "log"), 25_000);
-    // What stays is the newest, without a gap.
+    // The newest runs are kept, without a gap.
     const span = await store.get("select max(slot_at) as last, min(slot_at) as first from run");
     assertEquals(span, { last: history.now, first: history.now - 9_999 * 10 * MINUTE });
     assertEquals(await verifyStore(store), []);
     // As documented: at most 3 kB for each run of a small recipe. Two weeks after the limits are reached, the size
-    // stays.
+    // stays the same.
     const last = sizes.at(-1)!;
     assert(last <= 10_000 * 3_000, `${last} bytes`);
     // It grew by 9 % in each week before. An open transaction of another test can keep the vacuum from some rows.

@@ -47,7 +47,7 @@ testBoth(
       "orders/a/2025-08-15 skipped duplicate_slot live",
       "orders/b/2025-08-15 ok live",
     ]);
-    // A crontab's process that has read the old text behaves the same, in whichever order the two processes come.
+    // A crontab process with the old text has the same result, whichever of the two processes is first.
     assertEquals((await addLatestSlot(b.store, old, start("2025-08-15T02:01Z")))?.reason, "duplicate_slot");
     b.machine.jump(3 * DAY);
     assertEquals((await addLatestSlot(b.store, old, start("2025-08-18T02:00Z")))?.state, "due");

@@ -29,7 +29,7 @@ export interface Job {
   leaseMs?: number;
   /** How long the database may take to answer. */
   answerMs?: number;
-  /** How long a step takes before the end. @default 40 ms */
+  /** Duration of a step until the end is set, and 1 ms after that. @default 40 ms */
   stepMs?: number;
   /** The broker at which each write step places one order; see {@linkcode orderOf}. @default none */
   broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };

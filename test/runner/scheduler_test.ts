@@ -251,7 +251,7 @@ testBoth(
       })],
     });
     await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang, recipe({ name: "read" })] });
-    // The process dies: the time of its machine stands still. Another takes over once the lease has run out.
+    // The process dies: its clock does not advance. Another process takes over after the lease has expired.
     const dying = new TestMachine(b.machine.now());
     await b.another("p0", { machine: dying }).start();
     await dying.pass(2.1 * HOUR);
@@ -559,7 +559,7 @@ Deno.test(
         assert(now >= watermark, `watermark went back, seed ${seed}`);
         watermark = now;
       }
-      // Every multiple of the period up to the highest time that was ticked, and nothing else.
+      // The slots are exactly the multiples of the period up to the latest time of a tick.
       const found = (await b.store.all<{ slot_at: number }>(
         "select slot_at from run where schedule_id = 's1' order by slot_at",
       )).map(({ slot_at }) => iso(slot_at));

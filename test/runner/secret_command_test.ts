@@ -51,7 +51,7 @@ Deno.test({
       );
       assert(!late.message.includes("hunter2"));
       await untilEnded(Number(await Deno.readTextFile(file)));
-      // A command that ended leaves no process behind either, and a process that it left running causes no wait.
+      // A background process does not delay the end of its command, and is ended with it.
       assertEquals(await sh(`sleep 1000 & echo $! > ${file}; echo hunter2`), "hunter2");
       await untilEnded(Number(await Deno.readTextFile(file)));
       const stop = new AbortController();

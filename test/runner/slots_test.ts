@@ -106,7 +106,7 @@ Deno.test("slotsBetween() limits cron slots to sessions: weekends leave no slot,
   );
 });
 
-/** The built-in calendars, which count how often a day is asked for. */
+/** The built-in calendars, with a count of the calls of `sessionOn()`. */
 class CountingCalendars extends Calendars {
   reads = 0;
 

@@ -110,7 +110,7 @@ testBoth(
     });
     for (const dies of ["waiting", "reading"]) {
       await using b = await bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
-      // Its machine stands still from now on.
+      // The clock of this process does not advance.
       const dying = new TestMachine(b.machine.now());
       void waiting(b, slow, { machine: dying });
       if (dies === "reading") {

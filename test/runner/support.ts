@@ -29,7 +29,7 @@ export const DAY = 24 * HOUR;
 export const at = (text: string): number => Date.parse(text);
 export const iso = (ms: number): string => new Date(ms).toISOString().replace(".000Z", "Z");
 
-/** A machine whose time stands still until a test moves it; timers fire as time passes them. */
+/** A machine whose time changes only when a test changes it. Timers fire when their time is reached. */
 export class TestMachine implements Machine {
   #wall: number;
   #monotonic = 0;

@@ -1,6 +1,6 @@
 /**
  * Three schedulers over one PostgreSQL, each behind a proxy of its own, that are killed and cut off from their store at
- * random while their recipes place orders at a simulated broker. Run for longer by hand:
+ * random while their recipes place orders at a simulated broker. To run it for longer:
  *
  *     deno run -A test/runner/three_machines.ts --minutes 10 --seed 1
  *
@@ -37,11 +37,12 @@ interface Trial {
 const HARMS: readonly Harm[] = ["cut", "cut-answer", "stall", "half-close", "partition"];
 
 /**
- * Runs the machines, and checks at the end that each slot ended once as the store says, and no order was placed twice.
+ * Runs the machines, and checks at the end that each slot ended once, that the states in the store agree with the
+ * broker's orders, and that no order was placed twice.
  */
 export async function threeMachines(database: string, trial: Trial): Promise<void> {
   const { seed, seconds, slotMs, killEveryMs, harmEveryMs, ...rest } = trial;
-  // deno-lint-ignore no-console -- whoever sees a failure can repeat it
+  // deno-lint-ignore no-console -- the seed is needed to repeat a failure
   console.log(`seed ${seed}`);
   const random = randomFrom(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!; // it is not empty
@@ -74,7 +75,7 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
   const kills = new Map<string, number>();
   const harms: Partial<Record<Harm, number>> = {};
   let [nextKill, nextHarm] = [Date.now() + killEveryMs, Date.now() + harmEveryMs];
-  // No machine is harmed in the last moments, so that the remaining runs can end.
+  // Nothing is killed or cut in the last quarter of the time (at most 30 s), so that the remaining runs can end.
   const quietAt = until - Math.min(seconds * 250, 30_000);
   while (Date.now() < quietAt) {
     await new Promise((resolve) =>
@@ -106,12 +107,12 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
     slotMs,
   });
 
-  // What the store says is what the broker has.
+  // The states in the store must agree with the broker's orders.
   const placed = await broker.client.orders.today({ market: "hk", limit: 99 }).toArray();
   const writes = await store.all<RunRow>("select * from run where recipe = 'write' order by slot_at");
   assert(writes.length <= 400, "the price of an order names its slot");
   const counts: Record<string, number> = {};
-  // Slots after the end were left as they were.
+  // Slots after the end were not run.
   const isBeforeEnd = (row: RunRow) => row.slot_at <= end;
   for (const row of writes.filter(isBeforeEnd)) {
     const orders = countOrders(placed, row.slot_at, slotMs);
@@ -127,7 +128,7 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
     assertStringIncludes(await describeRun(store, row, { zone: "UTC", now: Date.now() }), "succeeded");
   }
 
-  // Only one machine at a time is in a step that writes on the account; one that was killed never leaves it.
+  // Only one machine at a time may be in a step that writes. A process that is killed in the step writes no "leave".
   let inside: string | undefined;
   const left = new Set(
     lines(`${folder.path}/account`).flatMap((line) => line.startsWith("leave ") ? [line.slice(6)] : []),
