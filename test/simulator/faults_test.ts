@@ -1,4 +1,4 @@
-/** Tests every fault over real sockets. The count of each fault proves that it really struck. */
+/** Tests every fault over real sockets. The count of each fault shows that it happened. */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { type Fault, faultKinds, Faults, type SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import {

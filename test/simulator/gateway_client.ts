@@ -98,7 +98,7 @@ export async function restingOrder(gateway: SimulatedGateway): Promise<Record<st
   };
 }
 
-/** One push, read by hand. */
+/** One push, decoded without the toolkit. */
 export interface Push {
   serial: number;
   /** Type number of the push, protobuf field 1. */

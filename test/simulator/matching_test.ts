@@ -225,7 +225,7 @@ Deno.test("a cancellation reaches the exchange a second later; a fill of that se
     (desk.broker.call("orders.today", { market: "hk" }) as Order[])[0]; // the answer of the operation
   const price = shared.orderBook("00700.HK", MORNING + SECOND).asks[3]!.price.toFixed(2);
   const order = { ...tencent, side: "buy", price };
-  // The order takes the book before the cancellation arrives: all of a small order, a part of a larger one.
+  // The order is filled before the cancellation arrives: a small order completely, a larger one in part.
   for (
     const [quantity, pending, end] of [
       ["100", "cancel-pending", "filled"],
@@ -256,7 +256,7 @@ Deno.test("a cancellation reaches the exchange a second later; a fill of that se
   assertEquals(row(desk)?.status, "cancelled");
 });
 
-Deno.test("the check for a fill before a cancellation takes nothing from the book", () => {
+Deno.test("the check for a fill before a cancellation does not change the book", () => {
   const symbol = callOf(NEW_YORK);
   let seen = 0;
   for (let minute = 0; seen < 3; minute++) {

@@ -1,4 +1,4 @@
-/** Tests every fault on the platform's sockets. The count of each fault proves that it really struck. */
+/** Tests every fault on the platform's sockets. The count of each fault shows that it happened. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { verify } from "node:crypto";

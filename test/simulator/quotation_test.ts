@@ -24,7 +24,7 @@ function textOf(act: () => unknown): string {
 }
 const steps = (price: string, count: number) => add(price, multiply("0.50", String(count)));
 
-Deno.test("a limit order takes only the best price, and its unfilled part waits there; an enhanced limit order goes further", () => {
+Deno.test("a limit order is filled only at the best price, and the rest waits; an enhanced limit order is filled at more prices", () => {
   const symbol = "00001.HK";
   const { asks } = market.orderBook(symbol, MORNING + SECOND);
   assertEquals(asks.slice(0, 2).map(({ price, volume }) => [price, volume]), [[50.6, "2500"], [
@@ -129,7 +129,7 @@ Deno.test("the broker keeps an order more than 4% behind the market, and sends i
   assertEquals(queued(), [near, far]);
 });
 
-Deno.test("before 2025-08-04 an order is at most 24 price steps behind the market", () => {
+Deno.test("before 2025-08-04 the broker sends an order at most 24 price steps behind the market", () => {
   const at = hk("2025-08-01", "10:00:00");
   const last = market.lastPrice("00700.HK", at + SECOND);
   const desk = open(at);

@@ -277,7 +277,7 @@ Deno.test("script: aliases, sizes and numbers of entries have limits, and an err
   assertEquals(issuesOf(" ".repeat(1_000_001)), ["expected at most 1000000 characters"]);
 });
 
-Deno.test("script: thousands of actions on a day, and factors without end, give prices within limits in a short time", () => {
+Deno.test("script: thousands of actions on a day, and extreme factors, give prices within limits in a short time", () => {
   const days = ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14", "2025-08-15", "2025-08-18"];
   const many = (entry: ScriptEntry) => Array.from({ length: 4_000 }, () => entry);
   const joins: ScriptEntry[] = days.map((on) => ({ what: "split", symbol: tencent, on, ratio: "1:9999" }));

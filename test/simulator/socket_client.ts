@@ -301,7 +301,7 @@ export class SocketClient implements Disposable {
     return Buffer.concat([header, body]);
   }
 
-  /** Writes bytes as they are. */
+  /** Writes bytes unchanged. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length;) at += await this.conn.write(bytes.subarray(at));
   }
