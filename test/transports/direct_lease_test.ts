@@ -166,7 +166,7 @@ Deno.test("leaseName() differs between accounts and does not reveal the key", as
   assert(/^trade-[0-9a-f]{12}$/.test(one) && one !== other);
 });
 
-Deno.test("a second client of the account is stopped before it takes the connection away", async () => {
+Deno.test("a second client of the account is rejected before it can end the connection of the first", async () => {
   await using temp = await folder();
   await using platform = await startQuietPlatform();
   const shared = { leaseFolder: temp.path };

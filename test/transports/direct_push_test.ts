@@ -159,7 +159,7 @@ Deno.test("watch() ends with the error if the platform cannot be reached", async
   assert(message.includes(`no connection to ${platform.info.authUrl}`), message);
 });
 
-Deno.test("a watch after one that failed connects again, and yields pushes", async () => {
+Deno.test("after a watch has failed, the next one connects again and yields pushes", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   platform.faults.arm({ kind: "second-init", operation: "platform.openConnection" });

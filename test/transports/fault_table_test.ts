@@ -1,7 +1,7 @@
 /**
  * Lists the tests of each fault for each transport, the order desk and the runner. "All" means a test of the conformance
  * suite, which runs over memory, gateway and direct. Every test also proves that the fault happened: it checks how often
- * the fault struck, the same call without the fault, or the state of the stopped process.
+ * the fault occurred, the same call without the fault, or the state of the stopped process.
  *
  * F01 response cut after the order was accepted
  * - all: conformance/limits_test.ts "a broken connection: a read is retried and succeeds, a write has an unknown outcome"
@@ -100,7 +100,7 @@
  * - direct: transports/direct_session_test.ts "after a login takeover, the client does not log in again"
  * - direct: transports/direct_session_test.ts "a trade connection that another program has taken over is not reopened"
  * - direct: transports/direct_session_test.ts "an expired trade login is renewed without a new token"
- * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
+ * - direct: transports/direct_lease_test.ts "a second client of the account is rejected before it can end the connection of the first"
  *
  * F15 half-open: the server stops but keeps its sockets open
  * - memory: none: there is no far end; an endpoint that never answers is conformance/limits_test.ts's timeout
@@ -159,7 +159,7 @@
  * - direct: rebalance/killed_test.ts "a killed execution is finished by the next process, with "
  *
  * F24 two runners on one account, a lock that is left after a power loss
- * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
+ * - direct: transports/direct_lease_test.ts "a second client of the account is rejected before it can end the connection of the first"
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  * - runner: runner/scheduler_test.ts "F24: only one of two schedulers uses their account at a time, and an expired lease is taken over"
  * - runner: runner/writes_test.ts "two writes of one account never run at once, not even when a lease has just expired"

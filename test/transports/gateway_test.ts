@@ -550,7 +550,7 @@ Deno.test("a Date header far from any trading day does not count as the broker's
 });
 
 Deno.test("texts of an answer are read at once, even texts for which a slow pattern would need hours", async () => {
-  // A pattern that tries each place of such a text again needs the square of its length.
+  // With a pattern that tries each place of such a text again, the time grows with the square of the length.
   const dots = `${"!".repeat(900_000)}a`;
   const date = `a${" ".repeat(60_000)}b`;
   const head = `HTTP/1.1 200 OK\r\ndate:${date}\r\n`;

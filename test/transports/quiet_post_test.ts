@@ -98,7 +98,7 @@ Deno.test("postQuietly() does not use the proxy of the environment for this mach
   assertStringIncludes(await end.sent, "POST /hook?key=1 ");
 });
 
-Deno.test("postByFetch() never takes the second copy of an answer for the next one", async () => {
+Deno.test("postByFetch() never returns the second copy of an answer as the next answer", async () => {
   await using end = farEnd((_, index) => ({ ...json(String(index)), twice: true }));
   const { signal } = new AbortController();
   for (let index = 0; index < 20; index++) {
