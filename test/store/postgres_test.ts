@@ -275,7 +275,7 @@ Deno.test("openPostgres() without TLS sends a password only with SCRAM, and only
     assertEquals(error.code, "no-access", what);
     const heard = server.heard();
     assert(!heard.includes("hush-hush") && !heard.includes("md5"), `${what}: ${heard}`);
-    // A proof lets the server search for the password.
+    // With a SCRAM proof, the server could search for the password.
     if (why === weak) assert(!heard.includes(",p="), `${what}: ${heard}`);
   }
 });

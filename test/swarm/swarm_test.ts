@@ -162,7 +162,7 @@ Deno.test("a power cut during a commit leaves the earlier commits, if the store 
     return again.prepare("select substr(text, 1, 6) as text from row").all().map(({ text }) => text);
   };
   for (const part of [0, 0.3, 0.6, 0.999]) assertEquals([part, rowsAfter("full", part)], [part, ["first "]]);
-  // A store that does not wait can lose every commit, also the one that made the table.
+  // A store that does not wait can lose every commit, also the one that created the table.
   assertThrows(() => rowsAfter("normal", 0), Error, "no such table");
   assertEquals(rowsAfter("normal", 0.999), []);
 });

@@ -115,8 +115,7 @@ class Fuzzer implements Disposable {
   }
 
   run(index: number): void {
-    // After a damaged length, the decoder takes the next frames for part of a body. A new decoder now and then ends
-    // that.
+    // After a damaged length, the decoder reads the next frames as part of a body. A new decoder ends that.
     if (index % 200 === 0) this.#decoder = this.#newDecoder();
     const bytes = this.#damagedFrame();
     const start = performance.now();
