@@ -17,6 +17,7 @@ import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
 import type { Holding } from "../../lib/operations/account.ts";
 import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
+import { amountOf, meanPrice } from "../../lib/simulator/broker/money.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 import { all, always, ask } from "./asked.ts";
@@ -56,6 +57,15 @@ Deno.test("fills.history amounts are price times quantity, to the cent", () =>
       }
     }
   }));
+
+Deno.test("the mean price of a merged fill gives its amount to the cent, also for millions of shares", () => {
+  // The broker accepts orders of up to 3,000 lots, and a lot can have thousands of shares.
+  for (const quantity of [3n, 999_999n, 1_500_000n, 2_999_999n, 29_999_999n]) {
+    for (const cents of [1n, 123_456_789n, 900_000_001n, 987_654_321_987n]) {
+      assertEquals(amountOf(meanPrice(cents, quantity), quantity), cents, `${cents} cents for ${quantity}`);
+    }
+  }
+});
 
 Deno.test("fundJournal.history has one line per fill row, net of its fees", () =>
   onSeeds((seed) => {

@@ -331,6 +331,20 @@ Deno.test("brokers() returns a queue with marked levels, only in Hong Kong", pur
   assertEquals(market.brokers("AAPL", ny("2025-08-15T10:00:00")).bids, []);
 });
 
+Deno.test("orderBook() changes only while the market trades", pure, () => {
+  for (const symbol of ["00700.HK", "600519.SH"]) {
+    const changes = (time: string) => {
+      const at = hk(`2025-08-15T${time}`);
+      const [first, second] = [at, at + 6_000].map((each) => JSON.stringify(market.orderBook(symbol, each)));
+      return first !== second;
+    };
+    assertEquals(changes("11:00:00"), true);
+    assertEquals(changes("12:10:00"), false); // the lunch break
+    assertEquals(changes("13:30:00"), true);
+    assertEquals(changes("17:00:00"), false);
+  }
+});
+
 Deno.test("isOpen() respects lunch, holidays, half-days, northbound days and extended hours", pure, () => {
   assertEquals(market.isOpen("00700.HK", hk("2025-08-15T09:29:59")), false);
   assertEquals(market.isOpen("00700.HK", hk("2025-08-15T09:30:00")), true);

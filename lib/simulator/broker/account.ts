@@ -14,7 +14,7 @@ import type { Funds, Holding } from "../../operations/account.ts";
 import type { BrokerName, Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkPrice, findInstrument, invalid } from "./checks.ts";
-import { amountOf, divideHalfUp, least, writeCents, writePrice } from "./money.ts";
+import { amountOf, divideHalfUp, least, PRICES_PER_CENT, writeCents, writePrice } from "./money.ts";
 import { type AccountCurrency, bookRules, markets } from "./sessions.ts";
 import { unsettledProceeds } from "./settlement.ts";
 import { marginOf, shortTerms } from "./short_terms.ts";
@@ -25,7 +25,6 @@ type Names = Extract<BrokerName, `account.${string}`>;
 
 const ZERO = "0.00";
 const HUNDRED = 100n;
-const CENT_IN_PRICE = 1_000_000n;
 
 /** Returns the handlers of the `account` family. */
 export function accountHandlers(state: State): Handlers<Names> {
@@ -197,7 +196,7 @@ function holdingOf(state: State, market: Market, symbol: string): Holding {
   // A short position has a negative quantity and a negative cost.
   const cost = units === 0n
     ? 0n
-    : divideHalfUp(magnitude(held.costCents) * HUNDRED, units) * CENT_IN_PRICE / HUNDRED;
+    : divideHalfUp(magnitude(held.costCents) * HUNDRED, units) * PRICES_PER_CENT / HUNDRED;
   const value = valueOf(state, market, symbol);
   const profit = value - held.costCents;
   const costPrice = writePrice(cost);

@@ -17,7 +17,7 @@ import { randomFrom } from "../../time.ts";
 import { ACTIONS_SECOND, actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
 import { amountOf, readCents, writePrice } from "./money.ts";
 import { type Holding, Past } from "./past.ts";
-import { type DayPrice, drawPrice, pricesOn, toPrice } from "./past_prices.ts";
+import { type DayPrice, drawPrice, pricesOn, toGridUnits, toPrice } from "./past_prices.ts";
 import type { BookDay } from "./sessions.ts";
 
 /** Input of the generated history. */
@@ -217,9 +217,7 @@ class PastMaker {
 
     const prices = fills.map(({ units }) => units);
     const limit = prices.reduce((a, b) => (isSell ? b < a : b > a) ? b : a);
-    const onGrid = limit % toPrice(grid.tick(Number(limit / 10_000n))) === 0n
-      ? limit
-      : limitOfMean(limit, trade);
+    const onGrid = limit % toPrice(grid.tick(toGridUnits(limit))) === 0n ? limit : limitOfMean(limit, trade);
     const isPart = next() < 0.1;
     past.addOrder({
       day: at.day,
@@ -336,7 +334,7 @@ function isMainland(market: string): boolean {
  * Returns a limit price for a mean price: the grid price above the mean for a purchase, and below it for a sale.
  */
 function limitOfMean(price: bigint, { isSell, price: { grid } }: Trade): bigint {
-  const below = Number(price / 10_000n);
+  const below = toGridUnits(price);
   const tick = grid.tick(below + 1);
   const step = Math.floor(below / tick) * tick;
   return toPrice(isSell ? step : step + tick);

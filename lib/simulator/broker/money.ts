@@ -1,5 +1,5 @@
 /**
- * Computes exactly with the broker's money: amounts are whole cents, prices are whole hundred-millionths, both `bigint`.
+ * Computes exactly with the broker's money: amounts are whole cents, prices are whole units of 10^-10, both `bigint`.
  * Decimal texts are parsed and written only at the interfaces.
  *
  * @module
@@ -7,10 +7,10 @@
 import { type Decimal, round } from "../../decimal.ts";
 
 /** Number of decimals of a price. The mean price of a merged fill needs more decimals than the price grid. */
-const PRICE_PLACES = 8;
+const PRICE_PLACES = 10;
 
-/** One hundredth of a currency unit, in the units of price times quantity. */
-const PRICE_UNITS_PER_CENT = 1_000_000n;
+/** One hundredth of a currency unit, as a price. */
+export const PRICES_PER_CENT = 10n ** BigInt(PRICE_PLACES - 2);
 
 const toUnits = (value: Decimal, places: number) => BigInt(round(value, places, "half-up").replace(".", ""));
 
@@ -32,7 +32,7 @@ export function writeCents(cents: bigint): Decimal {
   return writeUnits(cents, 2, 2);
 }
 
-/** Parses a price as whole hundred-millionths. */
+/** Parses a price. */
 export function readPrice(value: Decimal): bigint {
   return toUnits(value, PRICE_PLACES);
 }
@@ -50,15 +50,15 @@ export function divideHalfUp(value: bigint, by: bigint): bigint {
 
 /** Returns price times quantity times multiplier, rounded to whole cents. */
 export function amountOf(price: bigint, quantity: bigint, multiplier = 1n): bigint {
-  return divideHalfUp(price * quantity * multiplier, PRICE_UNITS_PER_CENT);
+  return divideHalfUp(price * quantity * multiplier, PRICES_PER_CENT);
 }
 
 /**
  * Returns the mean price for an amount; zero for the quantity zero. A price with infinite decimals is rounded so finely
- * that price times quantity still gives the amount to the cent, for quantities below one million.
+ * that price times quantity still gives the amount to the cent, for quantities below 100 million.
  */
 export function meanPrice(cents: bigint, quantity: bigint, multiplier = 1n): bigint {
-  return quantity === 0n ? 0n : divideHalfUp(cents * PRICE_UNITS_PER_CENT, quantity * multiplier);
+  return quantity === 0n ? 0n : divideHalfUp(cents * PRICES_PER_CENT, quantity * multiplier);
 }
 
 /** Returns the smaller value. */

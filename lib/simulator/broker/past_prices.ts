@@ -9,10 +9,11 @@ import type { SimulatedMarket } from "../market/mod.ts";
 import { toUnits } from "../market/packing.ts";
 import type { Stream } from "../market/random.ts";
 import { FIRST_DATE } from "../market/timeline.ts";
+import { PRICES_PER_CENT } from "./money.ts";
 import { DAY_MS } from "./sessions.ts";
 
-/** Number of the books' price units in one unit of the market's grid (0.0001). */
-const PRICES_PER_UNIT = 10_000n;
+/** One unit of the market's grid (0.0001), as a price of the books. */
+const PRICES_PER_UNIT = PRICES_PER_CENT / 100n;
 
 /** One listing's day: prices in whole units of 0.0001. */
 export interface DayPrice {
@@ -28,6 +29,11 @@ export interface DayPrice {
 /** Converts whole units of the market's grid to a price of the books. */
 export function toPrice(units: number): bigint {
   return BigInt(units) * PRICES_PER_UNIT;
+}
+
+/** Converts a price of the books to whole units of the market's grid, rounding down. */
+export function toGridUnits(price: bigint): number {
+  return Number(price / PRICES_PER_UNIT);
 }
 
 /**

@@ -2,7 +2,7 @@
  * Computes the order book and the broker queue around the last price.
  *
  * In the regular hours the last price is the best bid or the best ask; outside them both are some steps away from it.
- * Further levels follow the grid. Sizes change every three seconds between the open and the close, and not at all at
+ * Further levels follow the grid. Sizes change every three seconds while the market trades, and not at all at
  * other times.
  *
  * @module
@@ -13,6 +13,7 @@ import { toUnits } from "./packing.ts";
 import { hashText, mix } from "./random.ts";
 import { randomFrom } from "../../time.ts";
 import type { AssetState } from "./state.ts";
+import { lastOpenInstant } from "./timeline.ts";
 import type { BookLevel, BookView, BrokersView, BrokerView } from "./views.ts";
 
 /** Options of {@linkcode makeBook}. */
@@ -37,9 +38,9 @@ const BROKERS = Array.from({ length: 40 }, (_, index) => ({
   name: `Simulated broker ${index + 1}`,
 }));
 
-/** Returns a random stream that changes every few seconds between the open and the close, and not at other times. */
+/** Returns a random stream that changes every few seconds while the market trades, and not at other times. */
 function streamAt({ asset, day, last }: AssetState, at: number, seed: number, purpose: string) {
-  const moment = Math.floor(Math.min(day.closeAt, Math.max(day.openAt, at)) / REFRESH_MS);
+  const moment = Math.floor(lastOpenInstant(day, at) / REFRESH_MS);
   return randomFrom(mix(seed, hashText(`${purpose}:${asset.symbol}`), moment, last));
 }
 

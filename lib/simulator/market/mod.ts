@@ -281,7 +281,7 @@ export class SimulatedMarket {
     return this.#asset(symbol).isHalted?.(at) ?? false;
   }
 
-  /** Returns the order book. It does not change before the open and after the close, and is empty during a halt. */
+  /** Returns the order book. It changes only while the market trades, and is empty during a halt. */
   orderBook(symbol: string, at: number, options: BookOptions & ViewOptions = {}): BookView {
     const book = makeBook(this.#view(symbol, at, options), { ...options, at, seed: this.#seed });
     return this.isHalted(symbol, at) ? { ...book, asks: [], bids: [] } : book;

@@ -192,6 +192,16 @@ export function minuteAt(day: TradingDay, at: number): number {
   return minute;
 }
 
+/** Returns the last instant up to `at` at which the market trades; before the open, the open. */
+export function lastOpenInstant(day: TradingDay, at: number): number {
+  let last = day.openAt;
+  for (const { from, to } of day.segments) {
+    if (at < from) break;
+    last = Math.min(at, to);
+  }
+  return last;
+}
+
 /** Returns when a minute of a day begins, epoch milliseconds. */
 export function minuteStart(day: TradingDay, minute: number): number {
   let left = minute;
