@@ -80,7 +80,7 @@ export function sellableOf(check: Check): Promise<Decimal> {
   });
 }
 
-/** An order of this store. */
+/** A new order of this store that the broker's numbers may not reflect yet. */
 interface PendingOrder {
   params: OrderParams;
   /** Price to use if the order has no price of its own. */
@@ -147,7 +147,8 @@ async function checkFunds(check: Check): Promise<void> {
   const lot = await check.lot() ?? "1";
   const fitting = (room: Decimal) =>
     compare(room, "0") <= 0 ? "0" : toStep(divide(room, valueOf("1"), 0, "down"), lot, "down");
-  // Start with the fees of the largest quantity without fees. Fewer shares never have higher fees, so the result fits.
+  // Subtract the fees of the quantity that would fit without fees. Fewer shares never have higher fees, so the result
+  // fits.
   let largest = fitting(subtract(power, subtract(costOf(fitting(power)), valueOf(fitting(power)))));
   while (compare(costOf(add(largest, lot)), power) <= 0) largest = add(largest, lot);
   largest = add(largest, filled);

@@ -1,6 +1,6 @@
 /**
- * Provides the data for the guard rails of one write: the order, the time and the market. Reads each list and quote
- * from the broker at most once, and only if a rule needs it.
+ * Provides the data for the guard rails of one write: the order, the time and the market. Reads each quote, book and
+ * list from the broker at most once, and only if a rule needs it.
  *
  * @module
  */
@@ -61,7 +61,7 @@ const MINUTE_MS = 60_000;
 /** The longest time between planning an intent and sending it. */
 const PLANNED_MS = 60 * MINUTE_MS;
 
-/** The check of one write. */
+/** The data that the guard rails need to check one write. */
 export class Check {
   readonly limits: Limits;
   readonly deps: GuardDeps;
@@ -122,7 +122,7 @@ export class Check {
     });
   }
 
-  /** Reads the quote of a listing; `undefined` if the broker has none. */
+  /** Reads the quote of a listing; `undefined` if the broker gives none, or if the code has an unknown form. */
   quoteOf(order: Pick<Order, "symbol" | "market"> & Partial<Order>): Promise<Quote | undefined> {
     const { symbol } = order;
     const type = typeOf(symbol);
@@ -147,7 +147,7 @@ export class Check {
     });
   }
 
-  /** Returns the session of the US market whose quotes are current for an order; `undefined` in regular hours. */
+  /** Returns the extended US session whose quotes an order needs; `undefined` if it needs the regular quote. */
   #sessionOf({ market, isExtended }: Pick<Order, "market"> & Partial<Order>): QuoteSession | undefined {
     if (market !== "us" || isExtended !== true) return undefined;
     const session = this.deps.calendars().sessionOn("XNYS", dateAt(this.now, calendarZone.XNYS));

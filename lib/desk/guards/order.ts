@@ -30,7 +30,7 @@ export interface Order {
   trigger: Decimal | undefined;
   isConditional: boolean;
   isExtended: boolean;
-  /** The amended order, as the broker's lists show it. */
+  /** The amended order, as the broker's lists show it; absent for a new order. */
   before: SeenOrder | undefined;
 }
 
@@ -152,7 +152,7 @@ export function marketOf(operation: string, { market, symbol = "" }: OrderParams
 export const priceOf = ({ price }: { price?: Decimal | undefined }): Decimal | undefined =>
   price === undefined || isZero(price) ? undefined : price;
 
-/** Returns the last price of a quote, or the previous close. */
+/** Returns the last price of a quote, or else the previous close; `undefined` if the quote has neither. */
 export const lastOf = (quote: Quote | undefined): Decimal | undefined =>
   priceOf({ price: quote?.lastPrice }) ?? priceOf({ price: quote?.previousClose });
 
@@ -160,13 +160,13 @@ export const isBuy = (side: string): boolean => side === "buy" || side === "shor
 
 export const isOpen = ({ state }: SeenOrder): boolean => state === undefined || !endedStates.includes(state);
 
-/** Returns the quantity of an order that is not filled. */
+/** Returns the quantity of an open order that is not filled; zero for an ended order, and without an order. */
 export function remainingOf(order: SeenOrder | undefined): Decimal {
   if (order?.quantity === undefined || !isOpen(order)) return "0";
   return subtract(order.quantity, order.filled);
 }
 
-/** Returns the quantity of an order that has already been filled: its cash is paid, or its shares are sold. */
+/** Returns the quantity that an amended order has already filled: its cash is paid, or its shares are sold. */
 export const filledOf = ({ before }: Order): Decimal => before?.filled ?? "0";
 
 /** States of orders that the broker's numbers may not reflect yet. */

@@ -41,15 +41,15 @@ export const rules: readonly Rule[] = [
   buyingPower,
 ];
 
-/** What the rules have found out, for the record of the intent. */
+/** Values from the check of the rules, for the record of the intent. */
 export interface Approval {
   /** Price that the value limits use for an order without a price. */
   reference?: Decimal;
 }
 
 /**
- * Returns the guard rails of an account, as the `guard` option of its desk. They throw a `BrokerError` with the code
- * `guard` if they refuse an order.
+ * Returns the guard rails of an account, as the `guard` option of its desk. The returned function throws a
+ * `BrokerError` with the code `guard` if a rule refuses the order.
  */
 export function guardsOf(
   limits: Limits,

@@ -104,7 +104,7 @@ export const maxSymbolValue = valueRule("maxSymbolValue", "value of a day's orde
 /** The value of the day's orders is not too large. */
 export const maxDayValue = valueRule("maxDayValue", "value of a day's orders");
 
-/** Checks a sum of values: of this order, and of the earlier orders of today that count for the limit. */
+/** Checks a value limit: adds this order's value to the values of today's earlier orders that count for the limit. */
 async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promise<void> {
   const { market, symbol, quantity } = check.order;
   const currency = currencyOf(market, symbol);
