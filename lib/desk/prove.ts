@@ -335,8 +335,8 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
 }
 
 /**
- * A cancellation was executed if all orders that it was for have ended. It was not executed if the lists show all of
- * them open, and none with a cancellation in progress. Otherwise the result is partial.
+ * A cancellation was executed if all orders that it was for have ended. The verdict is `absent` if the lists show all
+ * of them open, and none with a cancellation in progress. Otherwise the verdict is `partial`.
  */
 function judgeCancelled(intent: Intent, reading: ListReading): Verdict {
   const targets = targetsOf(intent);
@@ -414,7 +414,7 @@ export function provesAbsence(
     return { missing: "the broker's time in an answer" };
   }
   if (lastBrokerAt - firstBrokerAt < leastMs) {
-    return { missing: "the same time by the broker's clock" };
+    return { missing: `readings over ${Math.ceil(leastMs / 1000)} s by the broker's clock` };
   }
   // An order that was already there before the request was not sent later. An order in another list, or of another day
   // of the history, proves nothing about these lists and this day.
@@ -453,7 +453,7 @@ export function answerOf(
   // The order may also have ended in another way than by the cancellation.
   const shown = changes.findLast(({ by, data }) => by === "list" && Array.isArray(data.orders))?.data.orders;
   if (!Array.isArray(shown)) return known?.by === "person" ? { cancelled: orderIds, failed: [] } : undefined;
-  // `follow.ts` writes this text.
+  // `follow.ts` writes these rows.
   const rows = shown as Pick<SeenOrder, "orderId" | "state">[];
   const isCancelled = (id: string) => rows.some((row) => row.orderId === id && row.state === "cancelled");
   const failed = orderIds.filter((id) => !isCancelled(id));

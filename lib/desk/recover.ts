@@ -134,7 +134,10 @@ export async function noAnswer(
   const kept = isRecorded
     ? `it is recorded as intent ${id}, and hsgate continues to search the broker's lists for it`
     : `intent ${id} was recorded before it was sent, and hsgate looks for it in the broker's lists later`;
-  const trouble = failure === undefined ? "" : ` (the search for it failed: ${messageOf(failure)})`;
+  const failed = isRecorded
+    ? "the search for it failed"
+    : "the store could not record that its outcome is unknown";
+  const trouble = failure === undefined ? "" : ` (${failed}: ${messageOf(failure)})`;
   throw new OutcomeUnknownError(`${messageOf(error)}; ${kept}${trouble}: see hsgate orders show ${id}`, {
     code: error instanceof BrokerError && error.code !== undefined ? error.code : "unknown",
     operation: operation.name,
@@ -143,7 +146,10 @@ export async function noAnswer(
   });
 }
 
-/** Reads the lists until they show the outcome or the time is over. Returns the intent if it was executed. */
+/**
+ * Reads the lists until they show the outcome or the time is over. Returns the intent if the broker had its request;
+ * `undefined` if the intent is unknown, ambiguous or abandoned.
+ */
 async function searchLists(
   deps: RecoverDeps,
   id: string,
