@@ -185,8 +185,8 @@ const micOfMarket: Readonly<Record<string, Mic>> = {
 };
 
 /**
- * Returns whether the broker may have emptied a market's lists of today: some time after the close, before midnight,
- * only the history has the rows of the day.
+ * Returns whether the broker may have emptied a market's lists of today: after the close, or on a day without a known
+ * session. Some time after the close, and before midnight, the broker moves the rows of the day to the history.
  */
 export function mayBeEmptied(market: string | undefined, at: number): boolean {
   const session = builtInCalendars.sessionOn(micOfMarket[market ?? "hk"] ?? "XHKG", dayOfLists(market, at));
@@ -196,9 +196,9 @@ export function mayBeEmptied(market: string | undefined, at: number): boolean {
 /** Which lists to read, and how. */
 export interface ReadListsOptions extends Pick<CallOptions, "signal"> {
   now(): number;
-  /** First day that matters, as Unix milliseconds. Days before today are read from the history lists. */
+  /** An instant of the first day to read, Unix milliseconds. Days before today are read from the history lists. */
   since: number;
-  /** Whether to read the history lists for today too. After the close they are always read. */
+  /** Whether to read the history lists for today too. They are always read if {@linkcode mayBeEmptied} returns true. */
   withHistory?: boolean;
 }
 
@@ -382,7 +382,8 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
 }
 
 /**
- * Combines the rows of one order from two lists. The list of orders has the terms. The larger filled quantity is newer.
+ * Combines the rows of one order from two lists. Only a list of orders has the terms. The larger filled quantity is the
+ * newer one.
  */
 function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
   const [first, second] = one.quantity === undefined ? [other, one] : [one, other];

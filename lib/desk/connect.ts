@@ -20,15 +20,15 @@ const loadTrading = lazily(() => import("./trading.ts"));
 export interface StoreOptions {
   /**
    * The store that records every order write: a file such as `hsgate.db`, or `postgres://…`. Without a store, the
-   * client only reads and writes no orders. With `false`, the client sends orders without a record: if an answer is
-   * lost, you must find out yourself whether the broker has the order.
+   * client rejects order writes. With `false`, the client sends orders without a record: if an answer is lost, you must
+   * find out yourself whether the broker has the order.
    */
   store?: string | false;
   /** Name of the person or program, for the record. @default "a script" */
   by?: string;
   /**
-   * Limits that guard rails check before an order is sent, as the settings of the same names; needs a store. Orders are
-   * refused without `liveTrading: "allow"`.
+   * Limits that guard rails check before an order is sent; needs a store. Names and texts are those of the settings.
+   * Orders are refused without `liveTrading: "allow"`.
    * @default the defaults of the settings
    */
   limits?: LimitTexts;
@@ -60,9 +60,9 @@ export function connect(
 export function connect(
   options: DirectConnectOptions & StoreOptions & { store: string },
 ): Promise<DirectClient & Trading>;
-/** Creates a client over the gateway, which writes no orders without a store. */
+/** Creates a client over the gateway. It rejects order writes, or with `store: false` sends them without a record. */
 export function connect(options: ConnectOptions & StoreOptions): Promise<Client>;
-/** Creates a client over the direct transport, which writes no orders without a store. */
+/** Creates a client over the direct transport. It treats order writes like the client over the gateway. */
 export function connect(options: DirectConnectOptions & StoreOptions): Promise<DirectClient>;
 export async function connect(
   { store, by, limits, ...options }: (ConnectOptions | DirectConnectOptions) & StoreOptions,

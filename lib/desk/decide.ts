@@ -31,10 +31,10 @@ export type Decision =
  * corrected. The intent then first becomes unknown again, without its orders and without the count of readings that did
  * not show it.
  *
- * Two decisions are about an intent that the broker has accepted. "Ended" closes an intent in one of three cases: it is
- * acknowledged and the lists never showed its orders; its order is from an earlier day and has disappeared from the
- * lists; or its conditional order has triggered and nothing shows which order it placed. "Placed" names the order that
- * the conditional order has placed.
+ * Two decisions are about an intent that the broker has accepted. `hasEnded` closes an intent in one of three cases: it
+ * is acknowledged and the lists never showed its orders; its order is from an earlier day and has disappeared from the
+ * lists; or its conditional order has triggered and nothing shows which order it placed. `hasPlaced` names the orders
+ * that the conditional order has placed.
  *
  * @throws {TypeError} If the decision is not possible in the intent's state, or if an order belongs to another intent.
  */
@@ -130,8 +130,8 @@ export async function decideIntent(
 const PLACED = "placed";
 
 /**
- * Returns whether an intent's conditional order is in the market or has ended, and the lists do not show which order it
- * placed. A person may already have named that order.
+ * Returns whether a person may name the order that an intent's conditional order has placed: the lists do not show it.
+ * A person who has already named it may correct the name.
  */
 function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean {
   if (!isConditional(intent) || unresolvedStates.includes(intent.state)) return false;
@@ -141,7 +141,7 @@ function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean 
   return intent.state === "working" && intent.childIds.length === 0;
 }
 
-/** Opens an intent again if a person has named a new order that replaced the intent's order in an amendment. */
+/** Follows an ended intent again if a person has named the new order with which an amendment replaced its order. */
 async function followAgain(
   store: Store,
   id: string,

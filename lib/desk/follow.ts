@@ -30,7 +30,7 @@ export interface FollowDeps {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** The parts of a split order may appear in the lists up to this much later than the first part. */
+/** The parts of a split order may appear in the lists up to this long after the request. */
 const PARTS_MS = 2 * 60_000;
 /**
  * An order for one day counts as expired this many days after its day, by the broker's dates, if the lists still do not
@@ -140,8 +140,10 @@ export async function leaveToPerson(
 }
 
 /**
- * Follows the orders of an acknowledged intent. Returns what is missing, if something is: an order of an earlier day in
- * the lists, or the order that a triggered conditional order has placed.
+ * Follows the orders of an acknowledged intent.
+ *
+ * @returns What is missing, such as an order of an earlier day in the lists, or a person's decision; `undefined` if
+ * nothing is missing.
  */
 export async function follow(
   deps: FollowDeps,
@@ -175,8 +177,8 @@ export async function follow(
 export const isOfEarlierDay = (intent: Intent, now: number): boolean => now - sinceOf(intent) >= DAY_MS;
 
 /**
- * Moves an intent to the state that the rows of its orders show, if they show a state. If the intent cannot end, because
- * it is unclear which other orders belong to it, returns what is missing.
+ * Moves an intent to the state that the rows of its orders show, if they show a state. If it is unclear which other
+ * orders belong to the intent, the intent becomes ambiguous, and the function returns what is missing.
  */
 async function moveByRows(
   records: Records,
@@ -230,9 +232,9 @@ async function moveByRows(
 }
 
 /**
- * Returns the orders of no intent that may be parts of a new order, which the broker may have split: its known orders
- * have less than its quantity, and nobody amended them with hsgate. Somebody may have amended the other parts in the
- * broker's app before a reading showed them.
+ * Returns the orders without an intent that may be parts of an intent's order, because the broker may have split it.
+ * Empty unless the known parts have less than the ordered quantity, and no amendment by hsgate explains that. Somebody
+ * may have amended the other parts in the broker's app before a reading showed them.
  */
 async function possibleParts(
   records: Records,
@@ -301,7 +303,7 @@ async function childIdsOf(
   return childIds;
 }
 
-/** Returns the orders that an algorithmic order has placed on its day and, after midnight, on the next day. */
+/** Returns the orders that an algorithmic order has placed on the day of its request and on the day of the reading. */
 async function algoChildren(client: Client, intent: Intent, reading: ListReading): Promise<string[]> {
   const { market = "" } = termsOf(intent);
   const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, reading.beganAt)]);
@@ -326,8 +328,8 @@ function isOver(rows: readonly SeenOrder[], reading: ListReading, market: string
 }
 
 /**
- * Returns all orders of an intent. If the broker has split the order, the broker's answer names only the first part. If
- * the lists do not prove which orders the other parts of a new order are, also returns what they show.
+ * Returns all orders of an intent. If the broker has split the order, the broker's answer names only the first part.
+ * For a new order, also returns the verdict if the lists do not prove which orders are the other parts.
  */
 async function withParts(
   records: Records,

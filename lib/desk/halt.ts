@@ -29,8 +29,7 @@ function isOther(path: string): boolean {
 }
 
 /**
- * Returns a function that returns why the halt file of a store prevents writes; its result is absent without such a
- * file.
+ * Returns a function that returns why the halt file of a store prevents writes; `undefined` if there is no halt file.
  */
 export function fileHalt(store: string): () => string | undefined {
   const path = haltPath(store);

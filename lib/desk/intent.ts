@@ -33,7 +33,7 @@ export const isWhy = (value: unknown): boolean =>
   isMap(value) && [value.recipe, value.runKey, value.step, value.by, value.plan].every(isMaybeText) &&
   isMaybeNumber(value.trade);
 
-/** Counts the readings of the broker's lists that did not show an order. */
+/** The readings of the broker's lists that did not show an order. */
 export interface AbsentReadings {
   /** Number of such readings. */
   count: number;
@@ -85,8 +85,8 @@ export interface Intent {
   /** Terms of the amended order just before the amendment was sent; absent if the lists did not show the order. */
   earlier: Readonly<Record<string, string>> | undefined;
   /**
-   * From which time on the lists are read for the intent, Unix milliseconds: when it was sent, by this machine's clock
-   * or the broker's, whichever is earlier. Orders of earlier days cannot be its orders.
+   * Start of the time for which the lists are read, Unix milliseconds: when the intent was sent, by this machine's
+   * clock or the broker's, whichever is earlier. Orders of earlier days cannot be its orders.
    */
   readSince: number | undefined;
   /** Quantity filled so far, according to the lists. */
@@ -99,21 +99,23 @@ export interface Intent {
   sentAt: number | undefined;
   /** Its position in the sequence of the account's writes; absent until it is sent. */
   sentNumber: number | undefined;
-  /** How long the call waits for its answer. */
+  /** How long the call waits for its answer, in milliseconds. */
   timeoutMs: number;
   /** When its final state was recorded, Unix milliseconds; absent before. */
   endedAt: number | undefined;
 }
 
-/** Returns from which time on the lists are read for an intent, Unix milliseconds. */
+/** Returns the start of the time for which the lists are read for an intent, Unix milliseconds. */
 export const sinceOf = (
   { readSince, sentAt, createdAt }: Pick<Intent, "readSince" | "sentAt" | "createdAt">,
 ): number => readSince ?? sentAt ?? createdAt;
 
 /** One change of state. */
 export interface IntentChange {
+  /** Number of the change within its intent, from 1. */
   seq: number;
   at: number;
+  /** The state before; absent for the first change. */
   from: IntentState | undefined;
   to: IntentState;
   by: Evidence;

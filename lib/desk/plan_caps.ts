@@ -27,8 +27,8 @@ export function usedOf(intent: Intent): Decimal {
 }
 
 /**
- * Throws if an order belongs to a plan and the plan does not allow it. Runs in the transaction that records the intent,
- * so that two processes cannot use the same quantity.
+ * Throws if an order belongs to a plan and the plan does not allow it. Call it in the transaction that records the
+ * intent, so that two processes cannot use the same quantity.
  *
  * @param own The intent of the order, if the store already has it.
  */

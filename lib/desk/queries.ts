@@ -26,7 +26,7 @@ import {
 } from "./states.ts";
 import { areTerms } from "./terms.ts";
 
-/** Checks the trades of a rebalancing plan. */
+/** Returns whether a value of a store can be a rebalancing plan, as far as the desk reads it. */
 const isPlan = (value: unknown): boolean =>
   isMap(value) && Array.isArray(value.trades) &&
   value.trades.every((trade) =>
@@ -255,7 +255,7 @@ export async function removeOrders(store: Store, id: string, wrong: readonly str
   await store.run("update intent set order_ids = ? where id = ?", JSON.stringify(rest ?? []), id);
 }
 
-/** Finds an intent. */
+/** Returns an intent; `undefined` if the store does not have it. */
 export async function findIntent(store: Store, id: string): Promise<Intent | undefined> {
   const row = await store.get<IntentRow>("select * from intent where id = ?", id);
   return row && intentOf(row);
@@ -284,7 +284,7 @@ export async function openIntents(store: Store, account: string): Promise<Intent
   return rows.map(intentOf);
 }
 
-/** Returns the intents of all accounts that are not final, oldest first, without their parameters. */
+/** Returns id, account, operation and state of every intent that is not final, by account and oldest first. */
 export async function namesOfOpenIntents(
   store: Store,
 ): Promise<{ intent: string; account: string; operation: string; state: IntentState }[]> {
@@ -317,7 +317,7 @@ export async function recentIntents(
   return rows.map(intentOf);
 }
 
-/** Returns an account's amendments that were recorded since an instant. */
+/** Returns an account's amendments that were recorded since an instant, oldest first. */
 export async function amendmentsSince(store: Store, account: string, since: number): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(
     "select * from intent where account = ? and created_at >= ? and kind = 'amend' order by created_at",
@@ -333,7 +333,10 @@ export interface CountedIntent extends Intent {
   reference: string | undefined;
 }
 
-/** Returns an account's intents that placed or amended orders since an instant and were not abandoned, oldest first. */
+/**
+ * Returns an account's intents to place or amend orders that were recorded since an instant and are not abandoned,
+ * oldest first.
+ */
 export async function countedIntents(store: Store, account: string, since: number): Promise<CountedIntent[]> {
   const rows = await store.all<IntentRow & { approval: string | null }>(
     `select intent.*, intent_change.data as approval from intent
@@ -368,8 +371,8 @@ export async function intentsOfPlan(store: Store, account: string, hash: string)
 }
 
 /**
- * Returns another rebalancing plan of the account with an order that has fills and that had not ended before an
- * instant; `undefined` if there is none.
+ * Returns the hash of another rebalancing plan of the account with an order that has fills and that had not ended
+ * before an instant; `undefined` if there is none.
  */
 export async function planFilledSince(
   store: Store,
@@ -383,7 +386,7 @@ export async function planFilledSince(
     except,
     since,
   );
-  // A value that is not a number counts as filled: only the record of the intent tells what is wrong with it.
+  // A value that is not a number counts as filled; the code that reads the whole intent reports the wrong value.
   return rows.find(({ filled }) => !isDecimal(filled) || !isZero(filled))?.plan;
 }
 
@@ -503,7 +506,7 @@ export async function changesOf(store: Store, id: string): Promise<IntentChange[
   }));
 }
 
-/** Stands for all accounts of the store in a halt. */
+/** The account name of a halt of all accounts of the store. */
 export const ALL_ACCOUNTS = "*";
 
 /** A halt: why an account sends no order writes. */
@@ -515,7 +518,7 @@ export interface HaltRow {
   at: number;
 }
 
-/** Stops every order write of an account until {@linkcode clearHalt}. A second halt keeps the first reason. */
+/** Halts the order writes of an account until {@linkcode clearHalt}. A second halt keeps the first reason. */
 export async function setHalt(store: Store, halt: HaltRow): Promise<void> {
   await store.run(
     'insert into halt (account, why, "by", at) values (?, ?, ?, ?) on conflict (account) do nothing',
@@ -526,7 +529,7 @@ export async function setHalt(store: Store, halt: HaltRow): Promise<void> {
   );
 }
 
-/** Returns the halt of an account, or a halt of all accounts; `undefined` if there is none. */
+/** Returns the halt of an account or the halt of all accounts, whichever is older; `undefined` if there is none. */
 export async function findHalt(store: Store, account: string): Promise<HaltRow | undefined> {
   return await store.get(
     'select account, why, "by", at from halt where account in (?, ?) order by at limit 1',
@@ -558,7 +561,10 @@ export async function countOldPlans(store: Store, before: number): Promise<numbe
   return (await store.get<{ n: number }>(sql, ...oldPlanTimes(before)))?.n ?? 0;
 }
 
-/** Removes plans of rebalancing that ended before an instant, at most `limit`. Returns how many it removed. */
+/**
+ * Removes rebalancing plans that are older than an instant in all their times, oldest first and at most `limit`. Keeps
+ * plans in progress and plans with open intents. Returns how many it removed.
+ */
 export async function prunePlans(store: Store, before: number, limit: number): Promise<number> {
   return await store.run(
     `delete from rebalance where (account, hash) in (
@@ -585,7 +591,10 @@ export async function countOldIntents(store: Store, before: number): Promise<num
   return (await store.get<{ n: number }>(sql, before, ...oldPlanTimes(before)))?.n ?? 0;
 }
 
-/** Removes intents that ended before an instant, at most `limit`. Returns how many it removed. */
+/**
+ * Removes intents that ended before an instant, at most `limit`. Keeps the intents that a run, a plan or the mark still
+ * needs. Returns how many it removed.
+ */
 export async function pruneIntents(store: Store, before: number, limit: number): Promise<number> {
   const old = await store.all<{ id: string }>(
     // The intents show how much of a plan remains, so they are kept until the plan is removed.

@@ -148,7 +148,7 @@ export async function reconcile(
   return { changed, unresolved, foreign, seen, ...aheadMs !== undefined && { aheadMs } };
 }
 
-/** Returns the orders that no intent of the account has placed. */
+/** Returns those of the given orders that no intent of the account has placed. */
 async function foreignIn(records: Records, seen: ReadonlyMap<string, SeenOrder>): Promise<SeenOrder[]> {
   const foreign = new Map(seen);
   if (seen.size > 0) { for (const orderId of (await records.owned()).keys()) foreign.delete(orderId); }
@@ -406,5 +406,5 @@ function placesOf(intents: readonly Intent[], markets: readonly string[]): Place
   return [...places.values()];
 }
 
-/** Returns the earliest of any number of times. JavaScript cannot pass more than about 100,000 as parameters. */
+/** Returns the earliest of some times. `Math.min(...times)` would fail for more than about 100,000 times. */
 const earliest = (times: readonly number[]) => times.reduce((a, b) => Math.min(a, b), Infinity);

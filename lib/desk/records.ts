@@ -8,14 +8,13 @@ import { onceMore, type Store } from "../store/store.ts";
 import { isTemporary } from "../store/store_error.ts";
 import { type Machine, wait } from "../time.ts";
 import type { Intent } from "./intent.ts";
-
 import { addOrders, findIntent, type Move, moveIntent, ownedOrders, type Owner } from "./queries.ts";
 import { targetsOf } from "./terms.ts";
 
 /** How long to try to record an answer while the store cannot be used, and the time between two tries. */
 const KEEP_MS = 20_000;
 const KEEP_AGAIN_MS = 1_000;
-/** A conditional order is valid for at most 100 days, and the order that it places for one more day. */
+/** A conditional order is valid for at most 100 days, and the order that it places for one more. One day is spare. */
 export const LONGEST_ORDER_MS = 102 * 24 * 3_600_000;
 
 /** Options of {@linkcode Records}. */
@@ -82,7 +81,11 @@ export class Records {
     this.#onChange?.(intent);
   }
 
-  /** Finds an intent that must be in the store: intents are removed only after they have ended. */
+  /**
+   * Returns an intent that must be in the store, because intents are removed only after they have ended.
+   *
+   * @throws {TypeError} If the store does not have it.
+   */
   async find(id: string): Promise<Intent> {
     const intent = await findIntent(this.store, id);
     if (intent === undefined) throw new TypeError(`Cannot find the intent "${id}" in the store`);
@@ -114,8 +117,8 @@ export class Records {
   }
 
   /**
-   * Does work in the store that must be done before anything is sent. If the work fails, the error says that nothing
-   * was sent.
+   * Does work in the store that must be done before anything is sent. If the store fails, throws a `BrokerError` that
+   * says that the operation cannot be sent.
    */
   async first<T>(operation: string, work: () => Promise<T>): Promise<T> {
     try {

@@ -59,8 +59,8 @@ export interface SendDeps extends RecoverDeps {
    */
   haltedByFile?(): string | undefined;
   /**
-   * Called in the transaction that commits a write. Throws if its sender must not write any more, because the process
-   * may have been suspended since its last check. @default allows every write
+   * Called in the transaction that records a write as sent. Throws if its sender must not write any more, because the
+   * process may have been suspended since its last check. @default allows every write
    */
   confirm?(): void | Promise<void>;
 }
@@ -78,7 +78,8 @@ interface CheckedWrite {
  * Sends an order write, and returns the answer.
  *
  * @throws {BrokerError} If nothing was sent, or the broker rejected it.
- * @throws {OutcomeUnknownError} If the lists do not show the outcome within the time.
+ * @throws {OutcomeUnknownError} If the answer was lost and the lists do not show the outcome within `resolveMs`, or if
+ * the store could not record the answer.
  */
 export async function sendWrite(
   deps: SendDeps,
@@ -209,7 +210,7 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
       ...options,
       onLateAnswer: (late) => {
         options.onLateAnswer?.(late);
-        // If the store fails here, the caller's next statement reports it.
+        // If the store fails here, the caller's next statement on the store reports it.
         recordLate(records, id, late).catch(() => {});
       },
       beforeWrite: async () => {

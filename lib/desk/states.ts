@@ -68,7 +68,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   sent: [
     change("acknowledged", "answer"),
     change("rejected", "answer"),
-    // The answer to a cancellation that named no order: there is no order that the lists could show.
+    // Neither a cancellation nor its answer named an order, so the lists have no order to show.
     change("cancelled", "answer"),
     // The answer, or the process that was about to send, proves that the broker never received the request.
     change("abandoned", "answer", "desk"),
@@ -121,7 +121,7 @@ export const allStates = Object.keys(intentStates) as readonly IntentState[]; //
 /** States in which the outcome of a sent request is unknown. They block an intent with the same fingerprint. */
 export const unresolvedStates: readonly IntentState[] = ["sent", "unknown", "ambiguous"];
 
-/** Returns whether an intent is final. Only a correction can change it after that. */
+/** Returns whether a state is final. Only a correction can change an intent in such a state. */
 export function isFinal(state: IntentState): boolean {
   return state === "abandoned" || brokerEnds.some((end) => end === state);
 }

@@ -10,7 +10,7 @@ import { isMap, isMaybeText, isTexts } from "../foreign_values.ts";
 import { bareCode } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 
-/** The parameters of an order write that also appear in the order's rows in the lists. */
+/** The parameters of an order write that the desk reads. */
 interface Terms {
   market?: string;
   symbol?: string;
@@ -47,7 +47,7 @@ export const areTerms = (value: unknown): boolean =>
   isMap(value) && Object.entries(isTerm).every(([name, isRight]) => isRight(value[name])) &&
   [value.tradingHours, value.session].every(isMaybeText);
 
-/** Returns the terms of an intent. The parameters were checked against the operation when it was planned. */
+/** Returns the terms of an intent. Its parameters were checked against the operation before it was recorded. */
 export function termsOf({ params }: Pick<Intent, "params">): Terms {
   return params as Terms;
 }

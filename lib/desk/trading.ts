@@ -54,7 +54,7 @@ async function redactorOf(options: ConnectOptions | DirectConnectOptions): Promi
   return redactor;
 }
 
-/** Returns the client that `connectClient` makes, with the desk of a store. Closing it closes the store. */
+/** Returns the client that `connectClient` creates, with the desk of a store. Closing the client closes the store. */
 export async function openTrading(
   connectClient: () => Promise<Client>,
   options: ConnectOptions | DirectConnectOptions,
