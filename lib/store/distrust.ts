@@ -33,7 +33,7 @@ export function distrustBeside(path: string): string | undefined {
     if (why !== undefined) return `"${file}" beside it: ${why}; remove that file if you did not create it`;
   }
   return namesSuperJournal(`${real}-journal`)
-    ? `"${real}-journal" beside it names another file, which SQLite would delete, and no journal of hsgate does; ` +
+    ? `"${real}-journal" beside it names another file, which SQLite would delete; hsgate creates no such journal; ` +
       "remove that journal if you did not create it"
     : undefined;
 }

@@ -13,7 +13,8 @@ const MOST_INTENTS = 500;
 const MOST_PARAMS = 10_000;
 
 /**
- * Returns the symbols of the newest order writes, each once, newest first.
+ * Returns the symbols of the newest order writes, each once, newest first. Empty if the path is not a regular file, or
+ * the file has no table of order writes.
  *
  * @throws If the file is not a readable store, or another process locks it.
  */

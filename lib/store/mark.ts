@@ -19,7 +19,7 @@ export interface LastWrite {
   /** Key of its run; for a write without a run, the id of its intent. */
   run: string;
   step: string;
-  /** When the step began, ISO 8601. */
+  /** When the step began or its write was recorded as sent, ISO 8601. */
   at: string;
 }
 

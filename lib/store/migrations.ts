@@ -31,8 +31,8 @@ export const migrations: readonly (readonly string[])[] = [
       fence integer not null default 0, holder text, account text, lease_until integer, cancel_asked text,
       recipe_sha text not null, calendar_version text, params text not null default '{}', trace_id text not null,
       span_id text, started_at integer, finished_at integer)`,
-    // Every query of a tick, of `runs` and of `why` uses an index, so its cost does not grow with the history. A test
-    // checks the query plans.
+    // Every query of a scheduler's pass, of `hsgate runs` and of `hsgate why` uses an index, so its cost does not grow
+    // with the history. A test checks the query plans.
     `create index run_of_recipe on run (recipe, slot_at)`,
     `create index run_of_state on run (recipe, state, slot_at)`,
     `create index run_by_state on run (state, slot_at)`,
@@ -57,7 +57,7 @@ export const migrations: readonly (readonly string[])[] = [
       run_key text not null references run (run_key), sha256 text not null, bytes integer not null,
       uri text not null, final integer not null, primary key (dataset, business_day, revision))`,
     `create index artifact_of_run on artifact (run_key)`,
-    // A notice by one channel. `run_key` is the run it reports, `last_error` is why it was not sent.
+    // One notice for one channel. `run_key` is the run that it reports, `last_error` is why it was not sent.
     `create table outbox (dedupe_key text primary key, channel text not null, body text not null,
       tries integer not null default 0, next_try integer not null, sent_at integer, run_key text,
       created_at integer, last_error text, given_up_at integer)`,
@@ -101,9 +101,9 @@ export const migrations: readonly (readonly string[])[] = [
     `create table halt (account text primary key, why text not null, "by" text not null, at integer not null)`,
   ],
   [
-    // Columns for the search for a lost answer: orders that an order has placed, the terms before an amendment, from
-    // when on the lists are read (`look_since`), and the position in the sequence of the account's writes. `child_ids`
-    // and `earlier` are JSON.
+    // Columns for the search for a lost answer: orders that an order has placed, the terms before an amendment, the
+    // instant since which the lists are read (`look_since`), and the position in the sequence of the account's writes.
+    // `child_ids` and `earlier` are JSON.
     `alter table intent add column child_ids text not null default '[]'`,
     `alter table intent add column earlier text`,
     `alter table intent add column look_since integer`,
@@ -130,7 +130,7 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   // Each pass of a scheduler looks for running plans. The rows of plans are large, so an index is needed.
   [`create index rebalance_running on rebalance (account, hash, holder) where state = 'running'`],
-  // Old plans are removed without a reading of the others, whose rows are large.
+  // With this index, old plans are found without reading the other plans, whose rows are large.
   [`create index rebalance_by_time on rebalance (planned_at)`],
 ];
 

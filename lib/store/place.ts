@@ -22,8 +22,8 @@ const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 export interface StoreRisk {
   why: string;
   /**
-   * `true` if the store may be lost with this process, or corrupted by other machines; then the runner sends no write. If
-   * `false`, the store survives this process, but the container or the system may delete it later.
+   * `true` if the store is in memory, or if other machines may corrupt it; then the runner sends no write. If `false`,
+   * the store survives this process, but the container or the system may delete it later.
    */
   blocksWrites: boolean;
 }

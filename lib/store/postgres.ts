@@ -1,8 +1,8 @@
 /**
  * A store in a PostgreSQL database, which several machines may share.
  *
- * Every transaction and every writing statement takes the same lock, one for each schema. So the transactions of all
- * machines run one after the other, like in SQLite. Leases use the database's clock.
+ * Every transaction and every writing statement first gets the lock of the schema. So the transactions of all machines
+ * run one after the other, like in SQLite. Leases use the database's clock.
  *
  * @module
  */
@@ -78,7 +78,7 @@ interface Answer {
   rowCount: number | null;
 }
 
-/** Opens the database of a URL; creates the tables if there are none. */
+/** Opens the database of a URL. Creates missing tables, and updates the tables of an older version. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
   const store = new PostgresStore(readPostgresUrl(url), options);
   try {

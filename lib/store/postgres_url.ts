@@ -45,7 +45,7 @@ export function withoutPassword(text: string): string {
 
 /**
  * Parses the URL. Connections to another machine use TLS with a checked certificate (`sslmode=verify-full`), unless the
- * URL says `sslmode=disable`; connections to this machine are plain, unless the URL says `verify-full`.
+ * URL says `sslmode=disable`; connections to this machine use no TLS, unless the URL says `verify-full`.
  *
  * @throws {StoreError} `no-access`; no message contains the password.
  */

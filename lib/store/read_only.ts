@@ -12,7 +12,7 @@ import { MOST_TIME } from "./store.ts";
 /** Endings of the files that SQLite and this program keep next to a store. */
 export const STORE_SIDE_FILES = ["-wal", "-shm", "-journal", ".mark"] as const;
 
-/** Why a file with tables of others is not used. */
+/** Why hsgate does not use a file with other tables than its own. */
 export const FOREIGN_TABLES =
   "it is not a store as hsgate creates it: it contains other tables, views, triggers or indexes, or lacks some";
 
@@ -138,7 +138,7 @@ export function tablesIn(file: DatabaseSync): "none" | "own" | "newer" | "foreig
 }
 
 function versionIn(file: DatabaseSync): number {
-  // The limits are for a number that is too large for JavaScript, which could not be read.
+  // Limit the number, because reading a number that is too large for JavaScript throws.
   const sql = "select max(min(max(version), 1000000), -1) as version from migration";
   return Number(file.prepare(sql).get()?.version ?? 0);
 }
@@ -168,7 +168,7 @@ function hasOwnTables(file: DatabaseSync): boolean {
   return hasEveryObject && [...found].every(([name, sql]) => expected.get(name) === sql);
 }
 
-/** The schemas of versions that were needed so far. Opening a store compares it with one of them. */
+/** The schemas that were computed so far, by version. A store is compared with one of them when it is opened. */
 const schemas = new Map<number, Schema>();
 
 const schemaAt = (version: number): Schema => schemas.getOrInsertComputed(version, makeSchema);

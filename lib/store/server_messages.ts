@@ -86,7 +86,7 @@ function createCheck(): (bytes: Uint8Array) => string | undefined {
         if (left === 0 && text !== undefined && !hasEnd(text)) return "an error or a notice without an end";
         continue;
       }
-      head[headBytes++] = bytes[at++]!; // below the length
+      head[headBytes++] = bytes[at++]!; // `at` is less than the length
       if (headBytes < HEAD_BYTES) continue;
       headBytes = 0;
       const [type] = head;

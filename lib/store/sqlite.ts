@@ -85,7 +85,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   }
 }
 
-/** Returns whether each commit of a database waits until it is on the disk. */
+/** Returns whether each commit of a database returns only after its data is on the disk. */
 export const waitsForDisk = (db: DatabaseSync): boolean =>
   Number(db.prepare("pragma synchronous").get()?.synchronous) >= 2; // 2 is "full"
 
@@ -120,7 +120,7 @@ export class SqliteStore extends Store {
     this.#onBusy = onBusy;
   }
 
-  /** Checks that the file is a store, and updates its tables. */
+  /** Checks that the file is a store and not older than its mark, and creates or updates its tables. */
   async prepare(drawId: () => string, known: Mark | undefined): Promise<void> {
     const tables = await this.all<{ name: string }>("select name from sqlite_master where type = 'table'");
     if (tables.length > 0 && !tables.some(({ name }) => name === "migration")) {
@@ -199,7 +199,8 @@ export class SqliteStore extends Store {
   }
 
   /**
-   * Makes the file smaller by some pages if more than a quarter of it is free. Less free space is kept for new rows.
+   * Makes the file smaller by up to {@linkcode MOST_FREED_PAGES} pages if more than a quarter of it is free. Less free
+   * space is kept for new rows.
    */
   override async giveBackSpace(): Promise<void> {
     const pages = await this.get<{ page_count: number }>("pragma page_count");

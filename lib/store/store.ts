@@ -109,7 +109,8 @@ export abstract class Store implements AsyncDisposable {
    * Runs work in one transaction that excludes all other processes; rolls back if the work throws. Inside another
    * transaction, the work becomes part of it.
    *
-   * @throws {StoreError} `unknown-commit` if the connection was lost during the commit.
+   * @throws {StoreError} `unknown-commit` if the connection was lost during the commit and the server did not say
+   * whether it committed; `lost-connection` if it did not commit.
    */
   async transaction<T>(work: () => T | Promise<T>): Promise<T> {
     const outer = this.#context.getStore();
@@ -269,7 +270,10 @@ export function readJson<T>(text: string, isRight: (value: unknown) => boolean, 
 /** Columns that identify a row, in the order of preference. */
 const keys = ["run_key", "id", "intent", "hash", "dedupe_key", "name", "recipe", "account", "seq"];
 
-/** Returns the largest number of a column. Most numbers are smaller than a time, so the name is seldom compared. */
+/**
+ * Returns the largest valid number of a column. A value up to {@linkcode MOST_TIME} is valid in every column, so the
+ * column's name is compared only for a larger value.
+ */
 const mostOf = (column: string, value: number) =>
   Math.abs(value) <= MOST_TIME || times.test(column) ? MOST_TIME : Number.MAX_SAFE_INTEGER;
 

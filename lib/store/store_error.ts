@@ -18,15 +18,15 @@ type StoreErrorCode =
   | "full"
   /** The database rejects the password, a permission, or an invalid address. */
   | "no-access"
-  /** The database belongs to another program. */
+  /** The database belongs to another program, or its tables are not those that hsgate creates. */
   | "not-a-store"
   /** A newer version of this program has written it. */
   | "newer-store"
-  /** A value that this program cannot represent. */
+  /** A value that this program never writes, or that is too large. */
   | "value"
   /** A statement came after the end of its transaction. */
   | "ended"
-  /** The server itself has failed, or an earlier statement of the transaction has. */
+  /** The server itself has failed, or an earlier statement of the transaction has failed. */
   | "failed"
   /** The file name is a symbolic link without a target, or a file beside the store makes it unsafe to open. */
   | "link"
