@@ -25,14 +25,14 @@ import { checkedRows } from "./rows.ts";
 /** How long an approval is valid by default, milliseconds. */
 export const APPROVAL_MS = 3_600_000;
 
-/** Recipes are far smaller. */
+/** Maximum size of a recipe's file that is read; recipes are far smaller. */
 const MOST_RECIPE_BYTES = 1024 * 1024;
 
 /** A decision to execute a plan. */
 export interface ApprovalWish {
   /** Name of the person, or of the recipe. */
   by: string;
-  /** Unix milliseconds. */
+  /** When the plan is approved, Unix milliseconds. */
   at: number;
   /**
    * How long the approval is valid, milliseconds; at most until the end of the plan's day.

@@ -177,7 +177,7 @@ async function readQuotes(client: Client, all: readonly Security[], options: Rea
   return { quotes, rejected };
 }
 
-/** How a list of the broker is read. */
+/** Options of each query. */
 type ReadOptions = { signal?: AbortSignal };
 
 /** Maximum number of times that a market is read, if its holdings change during each reading. */
@@ -238,7 +238,7 @@ async function readCash(
   };
 }
 
-/** Returns the security of a code; `undefined` for one that no plan contains. */
+/** Returns the security of a code; `undefined` for an option, a future or a code of an unknown form. */
 export function securityFor(market: Market, symbol: string): Security | undefined {
   const code = market === "us" ? symbol.replace(/\.US$/, "") : symbol;
   const type = typeOf(code);
@@ -278,7 +278,10 @@ export function staleness(
     : `${Math.round((quotedAt - at) / 1000)} s ahead of the broker's clock`;
 }
 
-/** Returns the latest instant, up to now, at which a market traded; now if the calendar does not cover the day. */
+/**
+ * Returns the latest instant, up to now, at which a market traded. Returns now if the calendar does not cover a day of
+ * the search, or if there was no session in {@linkcode MOST_DAYS}.
+ */
 function lastTrading(calendars: Calendars, mic: Mic, now: number): number {
   const today = dateAt(now, calendarZone[mic]);
   for (let day = 0; day > -MOST_DAYS; day--) {

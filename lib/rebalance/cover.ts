@@ -58,7 +58,7 @@ export interface CoverDeps {
   signal: AbortSignal | undefined;
 }
 
-/** What cash and holdings cover during one execution of a plan. */
+/** Computes during one execution of a plan how much of each order the broker's cash and holdings cover. */
 export class Cover {
   readonly #plan: Plan;
   readonly #deps: CoverDeps;
@@ -75,7 +75,7 @@ export class Cover {
     return this.#deps.now() + this.#deps.aheadMs();
   }
 
-  /** Forgets the earlier cash of a currency. For example, a cancelled order gives cash back. */
+  /** Forgets the earlier cash of a currency, for example because a cancelled order gives cash back. */
   forget(currency: string): void {
     this.#figures.delete(currency);
   }
@@ -191,7 +191,7 @@ export class Cover {
     }));
   }
 
-  /** Returns how much of a sale the broker says can be sold. */
+  /** Returns how much of a sale can be sold, according to the broker and to the store's newest sales. */
   async ofSale(
     { market, symbol }: PlannedTrade,
     { wanted, lot }: { wanted: Decimal; lot: Decimal },

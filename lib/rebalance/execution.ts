@@ -59,7 +59,7 @@ export interface PlanDesk {
 export interface ExecutionEvent {
   at: number;
   kind: "begun" | "placed" | "cancelling" | "note" | "ended";
-  /** Place of the trade in the plan; absent if the event is about the whole plan. */
+  /** Index of the trade in the plan, from 0; absent if the event is about the whole plan. */
   trade?: number;
   text: string;
 }
@@ -314,7 +314,7 @@ export class Execution {
     return await this.#end();
   }
 
-  /** Returns why the execution stops, as the caller's signal says. */
+  /** Returns why the caller's aborted signal stops the execution. */
   #abortText({ reason }: AbortSignal): string {
     const isPlain = !(reason instanceof Error) || reason instanceof DOMException; // `abort()` without a reason
     return `${STOPPED_BY} ${this.#options.by}${isPlain ? "" : `: ${messageOf(reason)}`}`;
@@ -369,7 +369,7 @@ export class Execution {
     if (now >= this.#deadlineAt) {
       this.#stop ??= { reason: `its deadline ${this.#deadlineText()} has passed`, at: now };
     }
-    // A trade that waits would otherwise notice these two only at its next order.
+    // A trade that waits would otherwise notice a halt, or the end of its writes, only at its next order.
     const halted = await this.#desk.whyHalted();
     if (halted !== undefined) {
       this.#cannotWrite(`trading is halted: ${halted}; to continue, run: hsgate resume`);
@@ -476,7 +476,7 @@ export class Execution {
     return intents.filter(({ sentAt }) => sentAt !== undefined && sentAt >= this.#startedAt);
   }
 
-  /** How long a trade may take in all while its market is open: each price has its time. */
+  /** How long a trade may take in all while its market is open: the repricing interval, once for each price. */
   get #patienceMs(): number {
     const { maxReprices, algorithm } = this.#options.terms;
     return algorithm === undefined ? (maxReprices + 1) * this.#repriceMs : Infinity;

@@ -30,7 +30,7 @@ export function impossible(prepared: Prepared, file: RebalanceFile): InvalidPara
       value: buffer,
       expected:
         `a buffer that cash and sales can reach; ${missing} ${currency} are missing even if the plan sells ` +
-        "all it may: lower the buffer, pay in cash, or allow more sales",
+        "all it may: lower the buffer, deposit cash, or allow more sales",
     }];
   });
   if (issues.length === 0) {

@@ -15,7 +15,7 @@ const LITTLE = 1e-6;
 /** Improvements below this are rounding errors of floating-point numbers. */
 const NOISE = 1e-18;
 
-/** A change of one trade. */
+/** A change of one trade to `lots`, with the increases of drift, cash use and turnover that it causes. */
 interface Move {
   index: number;
   lots: number;
@@ -136,8 +136,8 @@ export class Trades {
   }
 
   /**
-   * Combines an improvement that exceeds the limits with another move, so that both together fit. Returns the
-   * improvement.
+   * Combines an improvement that exceeds the limits with another move, so that both together fit. Returns by how much
+   * the sum of squared drifts has fallen.
    */
   #improvePairs(): number {
     const sharesTurnover = this.#turnover !== undefined;

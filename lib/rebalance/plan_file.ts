@@ -44,7 +44,7 @@ export interface RebalanceFile {
   /** Target weight of each symbol, as a part of the account's value. */
   targets: Readonly<Record<string, Decimal>>;
   groups: Readonly<Record<string, Group>>;
-  /** Cash that remains, by currency. */
+  /** Cash that the plan leaves, by currency. */
   cashBuffer: Readonly<Record<string, Decimal>>;
   drift: Band;
   /** What may be traded if a symbol is outside its band: only the symbols that are outside, or all symbols. */
@@ -162,7 +162,7 @@ export interface ReadOptions {
 }
 
 /**
- * Reads the text of a file, and resolves to what it asks for.
+ * Reads the text of a rebalancing file, and resolves to its settings.
  *
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
  * @throws {TypeError} If the text is neither YAML nor JSON.
@@ -183,7 +183,7 @@ export async function readRebalanceFile(
 const NUMBER_DIGITS = 15;
 
 /**
- * Returns what a map of settings asks for, such as one in a recipe.
+ * Returns the settings of a map, such as the map in a recipe.
  *
  * @param value Members as in a file, without `targetsFile`. Numbers have up to 15 significant digits.
  * @param action What the caller does with it, for errors.

@@ -82,7 +82,7 @@ const moneyFloor = (amount: Decimal, places: number): bigint =>
   BigInt(round(normalize(amount), places, "down").replace(".", ""));
 
 const ten = (places: number) => 10n ** BigInt(places);
-const floor = (a: bigint, b: bigint) => a / b; // both are above zero
+const floor = (a: bigint, b: bigint) => a / b; // `a` is not negative, and `b` is above zero
 const ceiling = (a: bigint, b: bigint) => (a + b - 1n) / b;
 
 /**

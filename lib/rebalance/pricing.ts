@@ -1,6 +1,6 @@
 /**
- * The prices of a plan's orders: the peg (a price of the market), rounded to the listing's tick, within the collar. And
- * the board lots of their quantities.
+ * Computes the prices of a plan's orders: the peg (a price of the market), rounded to the listing's tick, within the
+ * collar. Also returns the board lots for their quantities.
  *
  * @module
  */
@@ -26,7 +26,7 @@ import type { ExecutionTerms, Peg } from "./terms.ts";
 
 /** Largest age of a quote while its market trades. */
 const MOST_QUOTE_MS = 15 * 60_000;
-/** Decimals of a price between bid and ask. */
+/** Decimals of the price midway between bid and ask. */
 const MID_PLACES = 6;
 
 /** What the broker says about a listing now. */
@@ -74,7 +74,7 @@ export function pegOf(peg: Peg, { bid, ask, last }: MarketView): Decimal | undef
   }
 }
 
-/** Returns the price that measures slippage: between bid and ask, or the last price if one of them is missing. */
+/** Returns the price that slippage is measured from: midway between bid and ask, or the last price without both. */
 export const arrivalOf = (view: MarketView): Decimal | undefined => pegOf("mid", view) ?? view.last;
 
 /**
@@ -83,8 +83,9 @@ export const arrivalOf = (view: MarketView): Decimal | undefined => pegOf("mid",
 export type OrderPrice = { price: Decimal; text: string } | { wait: string } | { end: string };
 
 /**
- * Returns the price of a trade's order: the peg, rounded to the tick so that the order is not more aggressive. A price
- * beyond the collar ends the trade: the market has moved away from the prices of the plan.
+ * Returns the price of a trade's order: the peg, or the edge of the collar for an algorithmic order. Rounds it to the
+ * tick so that the order is not more aggressive. A price beyond the collar ends the trade: the market has moved away
+ * from the prices of the plan.
  */
 export function orderPrice(
   trade: PlannedTrade,

@@ -18,13 +18,13 @@ export interface Progress {
   filled: Decimal;
   /** Quantity of open orders that is not filled. */
   open: Decimal;
-  /** Quantity of orders that the broker may or may not have. */
+  /** Quantity of the intents in `pending`: the broker may or may not have these orders. */
   unknown: Decimal;
   /** Quantity that may still be ordered; an order with an unknown outcome counts as ordered. */
   left: Decimal;
   /** Intents whose orders are open at the broker. */
   live: readonly Intent[];
-  /** Intents that the broker may or may not have. */
+  /** Intents that may still be sent, or whose outcome is not known yet. */
   pending: readonly Intent[];
 }
 

@@ -163,7 +163,7 @@ export async function plansOfRuns(store: Store): Promise<(PlanKey & { holder: st
 /** Returns the first characters of a hash, which are enough to name a plan. */
 export const shortHash = (hash: string): string => hash.slice(0, 12);
 
-/** Finds a plan. */
+/** Returns a plan; `undefined` if the store does not have it. */
 export async function findPlan(store: Store, account: string, hash: string): Promise<PlanRecord | undefined> {
   const row = await store.get<PlanRow>(
     "select * from rebalance where account = ? and hash = ?",
@@ -333,7 +333,8 @@ export async function approvePlan(
 /**
  * Stops a plan that no process executes: a person refuses the plan, or ends it although something remains.
  *
- * @throws {BrokerError} `plan-state` if it is done or stopped, `plan-held` if a process executes it.
+ * @throws {BrokerError} `plan-unknown` if the store does not have the plan, `plan-state` if it is done or stopped,
+ * `plan-held` if a process executes it.
  */
 export async function refusePlan(
   store: Store,
@@ -367,7 +368,7 @@ async function needPlan(store: Store, account: string, hash: string): Promise<Pl
   return found;
 }
 
-/** What begins or continues an execution. */
+/** Options of {@linkcode beginPlan}. */
 export interface Beginning {
   /** Name of the process, different for each execution. */
   holder: string;

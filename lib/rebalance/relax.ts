@@ -289,7 +289,7 @@ export class PricedItem {
   /**
    * Visits every purchase and partial sale that may cost less than `below()`. Divides the ranges into halves. Skips a
    * half if the lower bound of its costs is too high: the least value of the convex part, plus the fees of the smallest
-   * trade.
+   * trade. Returns false as soon as `found` returns false, and otherwise true.
    */
   #visit(
     below: () => bigint | undefined,

@@ -1,5 +1,5 @@
 /**
- * Reports the execution of a plan: for each trade the quantities, prices and fees, and the drift after the trades.
+ * Defines the report of an execution: for each trade the quantities, prices and fees, and the drift after the trades.
  *
  * @module
  */

@@ -27,12 +27,13 @@ import { missingOf, type Progress, progressOf } from "./progress.ts";
 import type { PlanRecord } from "./queries.ts";
 import type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 
-/** Decimals of an average price, and of a fraction. */
+/** Decimals of an average price. */
 export const PRICE_PLACES = 6;
+/** Decimals of a fraction, and of a sum of squared drifts. */
 const PART_PLACES = 8;
 const DRIFT_PLACES = 20;
 
-/** What the broker's lists contain about an order. */
+/** The fills of one or more orders, as the broker's lists show them. */
 export interface Filled {
   quantity: Decimal;
   amount: Decimal;
@@ -103,7 +104,7 @@ export const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =
   childIds.length > 0 ? childIds : orderIds;
 
 /**
- * Returns the sum of what the lists contain about some orders; `undefined` if that is not the whole filled quantity.
+ * Returns the sum of the fills of some orders; `undefined` if the lists do not show the whole filled quantity.
  */
 export function filledOf(
   orders: ReadonlyMap<string, Filled>,
@@ -244,7 +245,7 @@ function sums(
   return all;
 }
 
-/** Returns the sum of squared drifts after what was filled, at the plan's prices. */
+/** Returns the sum of squared drifts after the fills so far, at the plan's prices. */
 export function driftReached(
   { base, value, positions, trades, sumSquaredDrift }: Plan,
   progress: readonly Progress[],

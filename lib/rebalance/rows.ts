@@ -22,7 +22,7 @@ export interface Row {
   target: Decimal;
 }
 
-/** What a plan is made of. */
+/** The listings, currencies and rates of a plan. */
 export interface CheckedRows {
   /** In the order of markets and symbols. Each row has a price. */
   rows: Row[];
@@ -123,7 +123,7 @@ function rowsOf(
       issues.push({
         path: ["quotes", place!, member],
         value: other,
-        expected: `the ${member} ${own} of the holding "${holding.symbol}": correct one of both`,
+        expected: `the ${member} ${own} of the holding "${holding.symbol}": correct one of the two`,
       });
     }
     // `date` is the date of the price that is used.
@@ -241,8 +241,8 @@ function rateOf(currency: string, base: string, account: Account, issues: Issue[
 }
 
 /**
- * Returns whether a number of the broker has few enough digits to compute with. Reports a number with more, because
- * arithmetic with it could take very long.
+ * Returns whether a number of the account has few enough digits to compute with. Reports a number with more digits,
+ * because arithmetic with it could take very long.
  */
 function checkLength(value: Decimal | undefined, path: Issue["path"], issues: Issue[]): boolean {
   const isShort = value === undefined || !isLong(value);
@@ -268,7 +268,7 @@ function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue
     if (!checkLength(value, [...path, member], issues)) return;
   }
   if (price === undefined || compare(price, "0") <= 0) {
-    report("price", price, `a price of "${symbol}" above zero: wait for a quote, or take it out of the plan`);
+    report("price", price, `a price of "${symbol}" above zero: wait for a quote, or remove it from the plan`);
     row.quote = { ...quote, price: "1" };
   }
   if (stale !== undefined) report("price", stale, `a quote of "${symbol}" that is current: try again later`);
@@ -294,14 +294,14 @@ function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue
     report(
       "sellable",
       row.sellable,
-      `at most the quantity ${row.quantity} of "${symbol}": correct one of both`,
+      `at most the quantity ${row.quantity} of "${symbol}": correct one of the two`,
     );
   }
 }
 
-/** Returns whether a symbol is not traded. */
+/** Returns whether the file excludes a symbol. */
 export const isExcluded = ({ exclude }: RebalanceFile, symbol: string): boolean =>
   excluded.getOrInsertComputed(exclude, () => new Set(exclude.map(bareCode))).has(bareCode(symbol));
 
-/** The excluded codes of each list as a set, because a list in a stranger's file may be long. */
+/** The excluded codes of each list as a set, because a list in a file from somebody else may be long. */
 const excluded = new WeakMap<readonly string[], ReadonlySet<string>>();

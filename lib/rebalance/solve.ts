@@ -107,20 +107,20 @@ function solveTogether(problem: Problem, effort: Effort): Solution | undefined {
     );
   }
   if (choices.length < items.length) {
-    return found && { ...found, bound: atMost(bound, found.drift), isBest: false };
+    return found && { ...found, bound: limitedBound(bound, found.drift), isBest: false };
   }
   const search = new Search(problem, choices, { bound, prices: exact, steps, found });
   const isExhausted = search.run();
   const { best } = search;
   return best &&
-    { ...best, bound: isExhausted ? best.drift : atMost(bound, best.drift), isBest: isExhausted };
+    { ...best, bound: isExhausted ? best.drift : limitedBound(bound, best.drift), isBest: isExhausted };
 }
 
 /**
- * Returns a bound limited to the range from zero, because a sum of squares is never negative, to the drift of a known
- * plan.
+ * Limits a bound to the range from zero to the drift of a known plan. A sum of squares is never negative, so zero is a
+ * valid bound too.
  */
-const atMost = (bound: bigint, drift: bigint) => bound < 0n ? 0n : bound > drift ? drift : bound;
+const limitedBound = (bound: bigint, drift: bigint) => bound < 0n ? 0n : bound > drift ? drift : bound;
 
 type Found = Pick<Solution, "lots" | "drift" | "turnover">;
 
@@ -276,7 +276,7 @@ class Search {
     return rests;
   }
 
-  /** Runs the search. Returns whether it was complete. */
+  /** Runs the search. Returns whether it was complete, and did not end because its steps were used up. */
   run(): boolean {
     const { leastUse, leastTurnover } = this.#rests[0]!;
     const { budgets, turnover = leastTurnover } = this.#problem;

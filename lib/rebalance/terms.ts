@@ -11,7 +11,7 @@ import { checked, decimalText } from "./values.ts";
 
 /** Names of the prices of the market at which an order can be placed. */
 export const pegs = ["bid", "mid", "ask", "last"] as const;
-/** Price of the market at which orders are placed, the same for purchases and sales. */
+/** Kind of market price at which orders are placed; purchases and sales use the same kind. */
 export type Peg = (typeof pegs)[number];
 
 /** Strategies of the broker's algorithmic orders. */
@@ -46,7 +46,7 @@ export interface ExecutionTerms {
   collar: Decimal;
   /** How long an order stays at one price, such as `1m`. */
   repriceEvery: string;
-  /** How often an order may be replaced by an order at a new price. */
+  /** How many times an order of a trade may be replaced by an order at a new price. */
   maxReprices: number;
   /** When the execution ends and its open orders are cancelled: a duration such as `2h`, or an instant. */
   deadline: string;
@@ -121,7 +121,10 @@ export function readExecutionTerms(value: unknown = {}, action = "execute the pl
   return checked(executionSchema, value, action);
 }
 
-/** Returns when an execution that begins now ends. */
+/**
+ * Returns when an execution that begins now ends at the latest, Unix milliseconds; `NaN` if the deadline is neither a
+ * duration nor an instant.
+ */
 export function deadlineOf({ deadline }: Pick<ExecutionTerms, "deadline">, now: number): number {
   const ms = readDuration(deadline);
   return ms === undefined ? Date.parse(deadline) : now + ms;

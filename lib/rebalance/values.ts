@@ -61,7 +61,7 @@ function readYaml(text: string, what: string): unknown {
   try {
     value = parseYaml(text, { schema: "failsafe" });
   } catch (error) {
-    // A text with too many levels is a RangeError.
+    // A text with too many levels causes a `RangeError`.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
     throw new TypeError(`Cannot read ${what}: it is neither YAML nor JSON: ${error.message}`);
   }

@@ -49,7 +49,7 @@ export function slippageText({ part }: Slippage): string {
   return `${points.startsWith("-") || points === "0.0" ? "" : "+"}${points} bp`;
 }
 
-/** Returns what an execution has reached, as pairs of a title and a text. */
+/** Returns the results of an execution, as pairs of a title and a text. */
 export function reportFacts(
   { state, reason, trades, slippage, fees, drift }: RebalanceReport,
 ): [string, string][] {
