@@ -2,9 +2,8 @@
  * Replaces clocks, timers, random numbers, sockets and files for code that runs in a process of a world. Code outside of
  * every process, such as the program that runs the world, keeps the real ones.
  *
- * Everything that uses these globals is therefore virtual too, also packages: no part of the system can reach the real
- * time, the real network or real randomness. If code calls such a function after it has lost its process, `world.leaks`
- * records the call.
+ * Packages that use these globals are virtual, too: no part of the system can reach the real time, the real network or
+ * real randomness. If code calls such a function after it has lost its process, `world.leaks` records the call.
  *
  * @module
  */

@@ -158,7 +158,7 @@ function aboutOf(sql: string): Omit<Known, "db"> {
 
 const owned = new WeakMap<DatabaseSync, Process>();
 
-/** Closes the databases of a process when it dies, as its machine would. */
+/** Makes a process own a database: the database closes when the process dies, as its machine would close it. */
 function own(process: Process | undefined, db: DatabaseSync): void {
   if (process === undefined || owned.has(db)) return;
   owned.set(db, process);
@@ -173,6 +173,7 @@ function own(process: Process | undefined, db: DatabaseSync): void {
 
 /** Replaces the statements of a dead process: their calls never return a result. */
 const dead = { get: forever, all: forever, run: forever };
+
 /** The files of a store. */
 interface StoreFiles {
   db: Uint8Array;
@@ -206,7 +207,7 @@ const WAL_HEADER = 32;
  * the log is missing. If the store does not wait for the disk at each commit, earlier commits are missing, too.
  *
  * @param part How much is written, at least 0 and below 1.
- * @returns `undefined` if the commit has written nothing to the log, or has also changed the database.
+ * @returns `undefined` if the commit has written less than two bytes to the log, or has also changed the database.
  */
 export function tornStore(
   db: DatabaseSync,
@@ -219,11 +220,11 @@ export function tornStore(
   while (last > first && isAt(last)) last--;
   const isSame = before.db.length === after.db.length && before.db.every((byte, at) => byte === after.db[at]);
   if (first >= last || !isSame) return undefined;
-  // Outside of the process, because it is no statement of the program.
+  // Outside of the process, because the program itself does not execute this statement.
   if (!outside(() => waitsForDisk(db))) {
     return { db: after.db, wal: after.wal.slice(0, WAL_HEADER + Math.floor(part * (first - WAL_HEADER))) };
   }
-  // The last byte that the commit has written is missing.
+  // At least the last byte that the commit has written is missing.
   const wal = before.wal.length >= last
     ? before.wal.slice()
     : new Uint8Array(first + Math.floor(part * (last - first)));

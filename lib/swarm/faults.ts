@@ -1,6 +1,6 @@
 /**
- * Every kind of fault of the swarm, in one table: its name, how often it happens on a day, and what it does. The plan
- * of a seed, the coverage, the documentation page and the shrinking of plans are derived from this table.
+ * Defines every kind of fault of the swarm in one table: its name, how often it happens on a day, and what it does. The
+ * plan of a seed, the coverage and the shrinking of plans are derived from this table.
  *
  * @module
  */
@@ -40,7 +40,7 @@ export interface FaultTarget {
   cutPower(size: number): void;
   /** Disconnects a process from its database at the next begin or commit: before the statement, or after a commit. */
   cutStore(where: "begin" | "before-commit" | "after-commit"): void;
-  /** For five minutes, lists show new orders and fills this much later. */
+  /** For five minutes, lists show new orders, and their fills, this much later. */
   lagLists(ms: number): void;
   /** Locks the store for a number of tries. */
   lockStore(tries: number): void;
@@ -58,7 +58,7 @@ export interface FaultTarget {
 export interface FaultEntry {
   /** What the fault does, in words. */
   text: string;
-  /** Mean number of faults in a trading day, if the seed uses this kind. */
+  /** Usual number of faults in a full trading day, if the seed uses this kind. {@linkcode drawPlan} varies it. */
   perDay: number;
   /**
    * Restricts the kind to worlds whose trader uses the direct transport, or to worlds with schedulers. @default all
@@ -83,8 +83,9 @@ const armed = (faultOf: (size: number) => Fault): Pick<FaultEntry, "isArmed" | "
 const atCall = (fault: Fault | ((size: number) => Fault)) =>
   armed((size) => ({
     ...typeof fault === "function" ? fault(size) : fault,
-    ...size < 0.6 && { operation: writes[Math.floor(size * 1000) % writes.length]! }, // below their number
+    ...size < 0.6 && { operation: writes[Math.floor(size * 1000) % writes.length]! }, // less than the length
   }));
+/** Order writes that a fault can wait for. A name that occurs twice is drawn twice as often. */
 const writes = ["orders.place", "orders.place", "orders.cancel", "orders.amend"];
 
 /** A fault of a page of one of the lists that prove outcomes. */
@@ -258,7 +259,7 @@ export const faultTable = {
       target.cutStore(size < 0.2 ? "begin" : size < 0.6 ? "before-commit" : "after-commit"),
   },
   "list-lag": {
-    text: "for five minutes, lists show orders and fills up to 45 s late",
+    text: "for five minutes, lists show new orders, and their fills, up to 45 s late",
     perDay: 3,
     strike: (target, size) => target.lagLists(between(size, SECOND, 45 * SECOND)),
   },
@@ -369,8 +370,8 @@ export interface Unreachable {
 }
 
 /**
- * Returns the states in which no fault can meet an intent. Every other pair of a state and a kind of fault can occur: a
- * fault counts for each state that any intent of the account has, and every process may die in any state.
+ * Returns the states that no intent has when a fault strikes. Every other pair of a state and a kind of fault can
+ * occur: a fault counts for each state that any intent of the account has, and every process may die in any state.
  *
  * @param days Trading days of each seed.
  */
@@ -411,7 +412,7 @@ const aims: readonly IntentState[] = [
   "unknown",
   "ambiguous",
 ];
-/** Fraction of the plans of which some faults wait for a state. */
+/** Fraction of the plans in which some faults wait for a state. */
 const AIMED = 0.6;
 
 /**
@@ -433,7 +434,7 @@ export function drawPlan(
     const isOn = random() < share;
     for (const { from, to, weight } of periods) {
       const { perDay, only, state: usual }: FaultEntry = faultTable[kind];
-      // A random number with a Poisson distribution and this mean.
+      // The number of turns has a Poisson distribution. Its mean is 0.3 to 1.3 times the usual number of the period.
       for (
         let left = Math.exp(-perDay * weight * (0.3 + random())), at = random();
         at > left;

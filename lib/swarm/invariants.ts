@@ -173,7 +173,7 @@ export const invariants = {
     },
   },
   "foreign-orders": {
-    text: "a program does not touch orders that it did not place",
+    text: "no program outside of a recipe amends or cancels an order of the owner",
     check: ({ swarm, fresh }) => {
       const wrong = fresh.find(({ executed, intent }) =>
         executed.by === "desk" && executed.name !== "orders.place" && intent?.why.recipe === undefined &&
@@ -200,7 +200,8 @@ export const invariants = {
     },
   },
   "lease": {
-    text: "a run sends nothing after its lease or the run has ended, or another process has taken it over",
+    text:
+      "a run sends nothing after its end, after the end of its lease, or after another process has taken it over",
     check: ({ sent, runs, writers }) => {
       for (const intent of sent) {
         const { why: { runKey } } = intent;
@@ -218,7 +219,7 @@ export const invariants = {
     },
   },
   "caps": {
-    text: "no order, and no day, is above the limits",
+    text: "no order is above the limit of an order, and the orders of no day are above the limit of a day",
     check: ({ sent, intents, swarm }) => {
       const valueOf = ({ params }: Intent) => {
         const { price = "0", quantity = "0" } = params as { price?: Decimal; quantity?: Decimal };
@@ -238,7 +239,7 @@ export const invariants = {
     },
   },
   "cash": {
-    text: "the cash is never below zero",
+    text: "no amount of the account's cash is below zero",
     check: ({ swarm, isBrokerSame }) => {
       if (isBrokerSame) return undefined;
       const funds = swarm.truth.funds();
@@ -384,7 +385,7 @@ export function leakOf(
   return undefined;
 }
 
-/** Checks that each slot of the recipes has its row. Adds the rows to the log. */
+/** Returns which slot of the recipes has no row; `undefined` if each has one. Adds the rows to the log. */
 export async function missingSlot(
   store: Store,
   keys: readonly string[],
@@ -426,12 +427,12 @@ export class Checker {
     return this.#claims;
   }
 
-  /** The orders of plans of rebalancing that the broker has executed. */
+  /** The orders of rebalancing plans that the broker has accepted. */
   get planOrders(): readonly PlanOrder[] {
     return this.#planOrders;
   }
 
-  /** States of the intents at the last check, newest first. */
+  /** The intents as the last check has read them, newest first. */
   get intents(): readonly Intent[] {
     return this.#intents;
   }

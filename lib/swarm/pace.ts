@@ -1,8 +1,8 @@
 /**
- * How much happens in a world, and when, as a seed draws it.
+ * Draws from a seed how much happens in a world, and when.
  *
- * Most worlds are short: in a part of each day, the trader trades and the faults strike. So many faults meet each order,
- * and a day has a tenth of the events of a full day. In the other worlds, the trader trades all day.
+ * Most worlds are short: the trader trades, and the faults strike, only in a part of each day. So many faults meet each
+ * order, and a day has far fewer events than a full day. In the other worlds, the trader trades all day.
  *
  * @module
  */
@@ -42,7 +42,7 @@ export interface Pace {
   symbols: readonly string[];
   /** The largest distance of its prices from the last price, as a fraction. */
   distance: number;
-  /** Value up to which its orders go, HKD. An order of up to three lots may be larger. */
+  /** Largest value of its orders, HKD. An order of up to three lots may be larger. */
   orderValue: number;
   /** Limit of the value of an order. */
   orderCap: Decimal;
@@ -107,7 +107,7 @@ export function drawPace(
   },
 ): Pace {
   const random = randomFrom(seed * 7 + 3);
-  const one = (times: readonly number[]) => times[Math.floor(random() * times.length)]!; // below their number
+  const one = (times: readonly number[]) => times[Math.floor(random() * times.length)]!; // less than the length
   if (!isShort) {
     return {
       isShort,

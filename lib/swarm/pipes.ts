@@ -12,10 +12,10 @@ import { currentProcess, forever, type Process, type World } from "./world.ts";
 export interface PipeFault {
   /**
    * `cut`: reset after `bytes`. `half-open`: the bytes are lost. `slow`: bytes arrive `ms` later. `doubled`: each chunk
-   * arrives twice.
+   * arrives twice. `refused` and `unanswered`: the connection is never made.
    */
   kind: "cut" | "half-open" | "slow" | "doubled" | "refused" | "unanswered";
-  /** The direction that the fault affects: from the client to the listener, or back. */
+  /** Whether the fault affects the bytes to the client, and not the bytes to the listener. */
   toClient: boolean;
   bytes: number;
   ms: number;

@@ -46,7 +46,7 @@ export interface SwarmOptions {
   isSole: boolean;
   /** Number of lots above which the broker splits an order. @default the broker's own maximum */
   mostLots: number | undefined;
-  /** Whether the broker's lists still show orders as open that have ended with the market's day. */
+  /** Whether the broker's lists still show orders as open after they have ended with the market's day. */
   hidesLapses: boolean;
   /** How much happens in the world, and when. */
   pace: Pace;

@@ -73,8 +73,8 @@ export async function trade(process: Process, surroundings: Surroundings): Promi
   const report = (error: unknown) => {
     world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
     if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) throw error;
-    // A login that the program has given up can still complete and end the program's session. A person then starts it
-    // again.
+    // A login that the program has given up can still complete and end the program's session. The program then dies,
+    // and its machine starts it again.
     if (error instanceof DisplacedError) process.kill();
   };
   const fail = (error: unknown) => {
@@ -185,7 +185,7 @@ async function act(client: Trader, random: () => number, surroundings: Surroundi
   });
 }
 
-/** A scheduler. */
+/** A program that runs the recipes with a scheduler. */
 export async function schedule(process: Process, surroundings: Surroundings): Promise<void> {
   const { world, truth, pace, recipes, folder } = surroundings;
   const store = await openSqlite(surroundings.store);
@@ -247,7 +247,7 @@ async function cancelOrder(client: Trader, { orderId, symbol, quantity = "0", pr
   await client.orders.cancel({ market: "hk", orderId, symbol, quantity, price, orderType: "enhanced-limit" });
 }
 
-/** Returns the name under which a scheduler process holds runs. */
+/** Returns the name of a scheduler process as the holder of its runs. */
 export const holderOf = ({ name, number }: Pick<Process, "name" | "number">): string => `${name} ${number}`;
 
 /** Returns the day of an instant in Hong Kong. */
@@ -265,7 +265,7 @@ export function priceNear(last: number, offset: number, at: number): Decimal {
   return (Math.round(wanted / Number(tick)) * Number(tick)).toFixed(digits);
 }
 
-/** Returns a random quantity of whole lots. */
+/** Returns the quantity of a number of lots. */
 export function lots(symbol: string, count: number, at: number): Decimal {
   return String(lotSize(symbol, hongKongDate(at)) * count);
 }

@@ -39,7 +39,7 @@ export async function drawRebalancing(
   const random = randomFrom(seed * 7 + 4);
   if (random() >= (isSole ? SHARES.sole : isShort ? SHARES.short : SHARES.full)) return [];
   const below = (most: number) => Math.floor(random() * most);
-  const one = <T>(from: readonly T[]): T => from[below(from.length)]!; // below its length
+  const one = <T>(from: readonly T[]): T => from[below(from.length)]!; // less than the length
   const market = new SimulatedMarket({ seed });
   const drawn: Rebalancing[] = [];
   for (const [index, start] of STARTS.entries()) {

@@ -62,7 +62,7 @@ export interface SeedResult {
 }
 
 const MINUTE = 60_000;
-/** The world continues for this long after the close. */
+/** The world continues for this long after the close; a short world for a third of it. */
 const AFTER_MS = 60 * MINUTE;
 /**
  * At this time after the close, the broker has booked the day and its fees, but no dividends or splits of the next day.

@@ -1,6 +1,6 @@
 /**
- * Shrinks the plan of a failed seed. Removes whole kinds of faults, then halves of the plan, then single faults, while
- * the same invariant still fails.
+ * Shrinks the plan of a failed seed. Removes whole kinds of faults, then smaller and smaller parts of the plan down to
+ * single faults, while the same invariant still fails.
  *
  * @module
  */

@@ -35,7 +35,7 @@ interface Surroundings {
   startAhead(ms: number): void;
 }
 
-/** The faults of a world that have been caused, or wait. */
+/** Causes the faults of a world, and keeps the faults that still wait. */
 export class Strikes implements FaultTarget {
   /** Whether the wall clock of a process has jumped. */
   hasJumped = false;
@@ -103,7 +103,7 @@ export class Strikes implements FaultTarget {
     this.#striking = undefined;
   }
 
-  /** Causes the faults whose states have come. */
+  /** Causes each waiting fault for whose state there is an intent now. */
   strikeWaiting(): void {
     for (const fault of this.#waiting) {
       if (this.isQuiet || !this.has(fault.state!)) continue; // only faults with a state wait
@@ -121,7 +121,8 @@ export class Strikes implements FaultTarget {
     this.#striking = undefined;
     const isNow = aim === undefined ? undefined : () => !this.isQuiet && this.has(aim);
     const { operation: _, ...anyCall } = fault;
-    // Only in the state "sent" is the next write the right call: other states end before it, or need a list.
+    // A fault that waits for another state than "sent" strikes at any call. The state may end before the next write, or
+    // only when a list is read.
     const isForAny = aim !== undefined && aim !== "sent";
     simulated.faults.arm(isForAny ? anyCall : fault, isNow, () => this.onStruck(kind));
   }
@@ -189,7 +190,8 @@ export class Strikes implements FaultTarget {
     const process = this.#pick(size);
     if (process === undefined) return;
     const kind = this.#striking!; // only a strike calls this
-    // Half of these stop before the mark of the store, and half at the end of the event: the transport then connects.
+    // Half of these faults stop the process before it writes the store's mark. The other half stop it at the end of the
+    // event, when the transport connects.
     const isAtMark = (size * 31) % 1 < 0.5;
     let isRecorded = false;
     this.#whenNext(process, /^\s*insert into account_write /i, () => {

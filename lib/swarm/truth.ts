@@ -68,7 +68,7 @@ export interface TruthOptions {
   isDirect: boolean;
   /** Number of lots above which the broker splits an order. @default the broker's own maximum */
   mostLots: number | undefined;
-  /** Whether the broker's lists still show orders as open that have ended with the market's day. */
+  /** Whether the broker's lists still show orders as open after they have ended with the market's day. */
   hidesLapses: boolean;
   /** While orders are open, interval at which the broker sends pushes of what has happened. */
   roundMs: number;
@@ -118,13 +118,13 @@ export class Truth {
     return this.simulated.broker;
   }
 
-  /** For five minutes, lists show new orders and fills this much later. */
+  /** For five minutes, lists show new orders, and their fills, this much later. */
   lagLists(ms: number): void {
     this.#lagMs = ms;
     this.#lagUntil = this.#world.now + 5 * MINUTE;
   }
 
-  /** From now on, lists show orders and fills at once. */
+  /** Ends {@linkcode lagLists}: from now on, lists show new orders at once. */
   endLag(): void {
     this.#lagUntil = -Infinity;
   }
@@ -208,7 +208,7 @@ export class Truth {
     return this.broker.call("account.funds", { market: "hk" }) as Record<string, Decimal>;
   }
 
-  /** Records the available cash, if this world rebalances. */
+  /** Records and returns the available cash; does nothing and returns `undefined` if this world does not rebalance. */
   noteCash(amount?: Decimal): Decimal | undefined {
     if (!this.#options.keepsCash) return undefined;
     const figure = { at: this.#world.now, call: this.#calls, amount: amount ?? this.funds().available! };
@@ -238,7 +238,10 @@ export class Truth {
     });
   }
 
-  /** Returns whether the lists show for some days that an order is open, although it has lapsed. */
+  /**
+   * Returns whether the desk may still count a lapsed order as open: the lists show it as open, and it was placed less
+   * than three days ago.
+   */
   isShownOpen({ hasLapsed, placedAt }: TrueOrder): boolean {
     return this.#options.hidesLapses && hasLapsed && this.#world.now - placedAt < 3 * 24 * 60 * MINUTE;
   }

@@ -41,7 +41,7 @@ export function outside<T>(work: () => T): T {
   return context.run(undefined, work);
 }
 
-/** A promise that never resolves. Code of a dead process awaits it. */
+/** Returns a promise that never resolves, for the code of a dead process. */
 export const forever = (): Promise<never> => new Promise(() => {});
 
 /** A process in a world. */
@@ -55,7 +55,7 @@ export class Process {
   statements = 0;
   /** Called before and after each database statement. Throws to make the statement fail. May kill the process. */
   onStatement: ((sql: string, when: "before" | "after", db: DatabaseSync) => void) | undefined;
-  /** Called before each transaction. Returns for how long the process stops there, milliseconds. */
+  /** Called before each transaction. Returns for how many milliseconds the process stops there; `undefined` for not. */
   onTransaction: (() => number | undefined) | undefined;
   /** The process is stopped until this time: its events run only after that. */
   stoppedUntil = -Infinity;
@@ -112,7 +112,7 @@ export class Process {
     return new Promise((resolve) => void this.world.schedule(until, this, "continue", resolve));
   }
 
-  /** Kills it like SIGKILL: no code of it ever continues. */
+  /** Kills the process like SIGKILL: none of its code ever continues. */
   kill(): void {
     if (!this.isAlive) return;
     this.isAlive = false;
