@@ -1,6 +1,6 @@
 /**
  * Encrypts and decrypts with the two ciphers of the direct socket: RSA in segments for the first request and
- * its answer, AES in ECB mode for everything after that.
+ * its answer, AES in ECB mode for every encrypted body after that.
  *
  * @see API document 5
  * @module
@@ -56,7 +56,7 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
 }
 
 /**
- * Decrypts the output of {@linkcode encryptSegments} or of another client. The segments may have any length.
+ * Decrypts the output of {@linkcode encryptSegments} or of another client. The plain segments may have any length.
  *
  * Always decrypts all segments before it reports a damaged one, and the error does not name the segment. So an
  * attacker who sends damaged segments learns nothing about the key from the error or its timing.

@@ -1,5 +1,5 @@
 /**
- * Defines the faults of frames, received or to be sent, as the `code` of a {@linkcode ProtocolError}.
+ * Defines the faults of received frames and of frames to send, as the `code` of a {@linkcode ProtocolError}.
  *
  * @module
  */

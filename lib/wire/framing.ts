@@ -1,6 +1,6 @@
 /**
- * Splits a stream of bytes into frames, independent of how the reads divide the stream, and encodes and decodes the
- * header of a frame: 151 bytes before each body, on the push stream and on the direct socket.
+ * Splits a stream of bytes into frames, however the reads divide the stream. Encodes and decodes the header of a frame:
+ * 151 bytes before each body, on the push stream and on the direct socket.
  *
  * | Offset | Size | Field |
  * |---|---|---|
@@ -144,7 +144,7 @@ export class FrameDecoder {
   /**
    * Returns the next whole frame, or `undefined` if more bytes are needed.
    *
-   * @throws {ProtocolError} If the header is wrong. Without `resynchronise`, every later call throws too.
+   * @throws {ProtocolError} If the header is wrong and `resynchronise` is not set. Every later call then throws, too.
    */
   next(): Frame | undefined {
     if (this.#fault !== undefined && !this.#resynchronise) throw this.#fault;
@@ -171,7 +171,7 @@ export class FrameDecoder {
     for (let frame = this.next(); frame !== undefined; frame = this.next()) yield frame;
   }
 
-  /** Handles a wrong header: ends the stream, or skips to the next `H` after its first byte. */
+  /** Handles a wrong header: throws its fault, or with `resynchronise` skips to the next `H` after its first byte. */
   #refuse(fault: HeaderFault): void {
     // Report one error for all skipped bytes, because every single byte of garbage is a wrong header.
     if (this.#skipping === 0) this.#fault = headerError(fault, this.#bytes, this.#start, this.#limits);
@@ -319,8 +319,8 @@ export function bodyLengthAt(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Returns the first fault of a header, which may still be incomplete. Each field is checked as soon as it has
- * arrived, so a wrong stream is rejected immediately and not only after 151 bytes.
+ * Returns the first fault of a header; `undefined` if the bytes so far are valid. Each field is checked as soon as it
+ * has arrived, so a wrong stream is rejected immediately and not only after 151 bytes.
  *
  * @param bytes Buffer.
  * @param at Offset of the header.

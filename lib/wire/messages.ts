@@ -37,7 +37,7 @@ export function isLong(value: unknown): value is Long {
   return typeof value === "object" && value !== null && "toNumber" in value;
 }
 
-/** Encodes and decodes the messages of the interface. */
+/** Encodes and decodes the messages of the broker's API. */
 export interface Messages {
   /** Returns whether a message is defined. */
   has(name: string): boolean;
@@ -314,7 +314,7 @@ function checkValue(field: protobuf.Field, value: unknown, message: string, path
   if (!accepts(value)) throw wrong(message, path, expected, value);
 }
 
-/** Returns the error for an invalid member. It does not repeat text, which may be a password or a token. */
+/** Returns the error for an invalid member. The error repeats no text, because text may be a password or a token. */
 function wrong(message: string, path: (string | number)[], expected: string, value: unknown): ProtocolError {
   const shown = typeof value === "string"
     ? "text"

@@ -41,7 +41,7 @@ export function pad(plain: Uint8Array, padding: Padding = "pkcs7"): Uint8Array<A
 }
 
 /**
- * Returns the one or two possible lengths of the body, the PKCS#7 reading first.
+ * Returns the one or two possible lengths of the body, the length by PKCS#7 first.
  *
  * @throws {ProtocolError} With code `cipher-padding` if the ending follows neither rule, or `cipher-block` if the
  * bytes are not a whole number of blocks.

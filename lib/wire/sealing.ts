@@ -63,7 +63,7 @@ export interface Opened {
 export interface PlainFrame {
   /** Type of the frame. */
   readonly type: FrameType;
-  /** Serial number; 0 for the first request, its answer, and heartbeats. */
+  /** Serial number; 0 for the first request, its answer, heartbeats, and pushes that are not encrypted. */
   readonly serial: number;
   /** The body before encryption. */
   readonly body: Uint8Array;

@@ -49,8 +49,8 @@ export async function encryptTradePassword(password: string, key: string | undef
 }
 
 /**
- * Returns the texts to hide for an encrypted trade password: anyone can decrypt it with the key, which the vendor
- * publishes. The Base64 is without its padding, so that it is found with and without padding.
+ * Returns the texts that messages must hide for an encrypted trade password: anyone can decrypt it with the key, which
+ * the vendor publishes. The Base64 texts lack their padding, so that they are found with and without padding.
  */
 export function secretsOfEncrypted(encrypted: string): string[] {
   const bytes = fromBase64(encrypted);
