@@ -173,19 +173,20 @@ export function httpRefusal(context: CallContext, status: number, text: string):
     envelope === undefined || envelope.text === "" ? "" : `: ${shortened(envelope.text)}`
   }`;
   const code = `http-${status}`;
-  // A server error leaves the outcome unknown. A client error rejects a read, but proves nothing about a
-  // write.
+  // A server error leaves the outcome unknown. A client error rejects a read. It rejects a write only if its body is an
+  // envelope with a known rejection.
   if (status < 400 || status >= 500) return unanswered(context, said, code);
   if (context.operation.effect !== "write") return rejection(context, { text: said, code });
-  const mayBeTaken = envelope === undefined || openStatuses.includes(status);
-  const refusal = mayBeTaken ? undefined : rejection(context, envelope);
+  const mayBeExecuted = envelope === undefined || uncertainStatuses.includes(status);
+  const refusal = mayBeExecuted ? undefined : rejection(context, envelope);
   return refusal instanceof RejectedError ? refusal : unanswered(context, said, code);
 }
 
 /**
- * Statuses of a server that stopped waiting. They leave a write's outcome unknown, whatever the body contains.
+ * Statuses of a server that stopped waiting, or that asks for a later try. They leave a write's outcome unknown,
+ * whatever the body contains.
  */
-const openStatuses: readonly number[] = [408, 425, 429, 499];
+const uncertainStatuses: readonly number[] = [408, 425, 429, 499];
 
 function refusedBy({ err, data }: { err?: unknown; data?: unknown }): Refused {
   return { text: typeof err === "string" ? err : "", hasResult: hasAnyValue(data) };

@@ -70,8 +70,8 @@ export interface GatewayOptions {
    */
   timeoutMs?: number;
   /**
-   * Maximum size of an answer in bytes; for writes at most 1 MiB. After a larger answer, a write throws an
-   * `OutcomeUnknownError` with the code `too-large`, and a read throws a `ProtocolError`.
+   * Maximum size of an answer in bytes; for writes of the catalogue at most 1 MiB. After a larger answer, a write
+   * throws an `OutcomeUnknownError` with the code `too-large`, and a read throws a `ProtocolError`.
    *
    * @default 33554432
    */
@@ -104,7 +104,8 @@ export function gateway(options: GatewayOptions = {}): Transport {
   return new GatewayTransport(options);
 }
 
-const open = (what: string, address: string) =>
+/** Returns the error for an endpoint on another machine, which would be used without encryption. */
+const plainError = (what: string, address: string) =>
   new TypeError(`Cannot use the ${what} "${address}": it is on another machine, and ${PLAIN_HTTP_HINT}`);
 
 class GatewayTransport implements Transport {
@@ -127,8 +128,8 @@ class GatewayTransport implements Transport {
     this.#server = serverOf(url);
     this.push = addressOf(options.push ?? `${url.hostname}:11112`);
     if (!options.plainHttp) {
-      if (isOpenToOthers(url)) throw open("gateway", this.#base);
-      if (!isLoopback(this.push.hostname)) throw open("gateway's push port", options.push!);
+      if (isOpenToOthers(url)) throw plainError("gateway", this.#base);
+      if (!isLoopback(this.push.hostname)) throw plainError("gateway's push port", options.push!);
     }
     if (options.readOnly !== undefined) this.readOnly = options.readOnly;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;

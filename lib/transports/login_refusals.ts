@@ -152,7 +152,7 @@ export class LoginRefusals {
   }
 }
 
-/** Returns the broker's text or code for a message, in brackets. */
+/** Returns the broker's text or code in parentheses, for a message; empty if there is neither. */
 function saidBy(error: RejectedError): string {
   if (error.text !== "") return ` (${error.text})`;
   if (error instanceof NoSuccessError) return ` (${WITHOUT_SUCCESS})`;

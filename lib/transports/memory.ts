@@ -135,7 +135,7 @@ class MemoryTransport implements Transport {
     const timer = setTimeout(() => limit.abort(), timeoutMs);
     const either = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
     try {
-      const answer = await orAborted(this.#knock(path, params, { signal: either, timeoutMs }), either);
+      const answer = await orAborted(this.#callEndpoint(path, params, { signal: either, timeoutMs }), either);
       // Converted to text, so tests see the values as JSON encodes them, and numbers keep their digits.
       return typeof answer === "string" ? answer : JSON.stringify(answer);
     } catch (error) {
@@ -155,7 +155,11 @@ class MemoryTransport implements Transport {
   /**
    * Calls the endpoint. Async, so that an error that the endpoint throws synchronously becomes a rejection.
    */
-  async #knock(path: string, params: Record<string, unknown>, call: MemoryCall): Promise<Envelope | string> {
+  async #callEndpoint(
+    path: string,
+    params: Record<string, unknown>,
+    call: MemoryCall,
+  ): Promise<Envelope | string> {
     // Copy through JSON: this removes absent members, and the endpoint cannot change the caller's object.
     return await this.#endpoint(path, JSON.parse(JSON.stringify(params)), call);
   }

@@ -82,8 +82,8 @@ function nameSaid({ text, code }: Refused): ResponseCode | undefined {
 
 /**
  * Returns whether an answer proves that a write was rejected before it was executed. Only two kinds of answers prove
- * that: a listed code with this meaning, alone or with one of its documented texts, and the text for a closed market.
- * Any other text proves nothing, even if it starts with a listed code.
+ * that: a listed code with this meaning, without a text or with one of its documented texts, and the text for a closed
+ * market. Any other text proves nothing, even if it starts with a listed code.
  */
 function refusesWrite(refused: Refused): boolean {
   if (refused.hasResult) return false;
@@ -109,7 +109,7 @@ export function shortened(text: string, most = MOST_QUOTED): string {
  */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;
-  // Every check of the text uses the cut one: a pattern may need the square of a text's length.
+  // Every check uses the cut text, because the time of a pattern may grow with the square of a text's length.
   const text = shortened(refused.text, MOST_TEXT);
   const code = refused.code === undefined ? codeOf(text) : shortened(refused.code, MOST_CODE);
   const details = { ...(code === undefined ? {} : { code }), operation: operation.name, transport };

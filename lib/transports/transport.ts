@@ -80,7 +80,7 @@ export interface LateAnswer {
 export interface LoginKeeper {
   /** Whether it can log in without a caller's password. */
   readonly canLogIn: boolean;
-  /** Number of logins made. A call that failed under an older login is retried without another login. */
+  /** Number of the newest login. A call that failed under an older login is sent again without another login. */
   readonly generation: number;
   /** Logs in before the first write, because a write that fails for lack of a login is not repeated. */
   ensure(): Promise<void>;

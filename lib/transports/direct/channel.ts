@@ -75,7 +75,7 @@ export class Channel {
     return this.#link?.isOpen ? this.#link : undefined;
   }
 
-  /** Whether the connection was requested yet. */
+  /** Whether a caller has requested the connection. */
   get isStarted(): boolean {
     return this.#started;
   }

@@ -51,9 +51,9 @@ import { Logins, needsLogin, type Route, TradeLogin } from "./trade_login.ts";
 
 /** The direct transport, with the states of its connections. */
 export interface DirectTransport extends Transport {
-  /** Yields the present state of each connection, then every change. */
+  /** Yields the latest state of each connection that has been used, then every change. */
   states(): AsyncIterableIterator<DirectState>;
-  /** Yields states, faults and late answers. */
+  /** Yields the latest states of the connections, then every change, fault and late answer. */
   events(): AsyncIterableIterator<DirectEvent>;
   /** Returns the latest state of a connection. */
   state(channel: ChannelName): DirectState;
@@ -61,9 +61,11 @@ export interface DirectTransport extends Transport {
   describe(): string;
 }
 
+/** Defaults of the options `tokenMs`, `keepLoginMs` and `renewAtSerial`. */
 const TOKEN_MS = 3 * 60 * 60 * 1000;
 const KEEP_LOGIN_MS = 60_000;
 const RENEW_AT_SERIAL = 0xf000_0000;
+
 /** Creates the transport. It sends nothing before the first call. */
 export async function createDirectTransport(options: DirectOptions): Promise<DirectTransport> {
   return new Direct(options, await loadEnvelopes());
@@ -308,7 +310,7 @@ class Direct implements DirectTransport {
     this.#feed.end();
   }
 
-  /** Reports the platform login for both connections; an open connection stays open. */
+  /** Reports the platform login for each connection that was used; an open connection stays open. */
   #reportLogin(): void {
     for (const channel of [this.#trade, this.#quote]) {
       if (channel?.isStarted) channel.reportPhase("platform-login");

@@ -28,8 +28,8 @@ export type DirectPhase =
   | "closed";
 
 /**
- * State of the trade login. `made`: logged in. `none`: not requested. `refused`: the platform rejected the login.
- * `gone`: the login has expired and will be renewed.
+ * State of the trade login. `made`: logged in. `none`: no login so far, or logged out. `refused`: the platform rejected
+ * the login. `gone`: the login has expired and will be renewed.
  */
 export type TradeLoginState = "made" | "none" | "refused" | "gone";
 
@@ -117,7 +117,7 @@ export class EventFeed {
   readonly #latest = new Map<ChannelName, DirectState>();
   #ended = false;
 
-  /** Returns the latest state of a connection. */
+  /** Returns the latest state of a connection; `undefined` if no state was reported yet. */
   latest(channel: ChannelName): DirectState | undefined {
     return this.#latest.get(channel);
   }

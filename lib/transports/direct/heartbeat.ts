@@ -59,12 +59,12 @@ export class Heartbeat implements Disposable {
     this.#tick();
   }
 
-  /** Call this after anything was sent. */
+  /** Records that something was sent: the next heartbeat is due one interval later. */
   sent(): void {
     this.#sentAt = this.#machine.monotonic();
   }
 
-  /** Call this after anything was received. */
+  /** Records that something was received: the other end is alive. */
   received(): void {
     this.#receivedAt = this.#machine.monotonic();
     this.#isAlive = true;
@@ -95,7 +95,7 @@ export class Heartbeat implements Disposable {
 
   #ask(waitMs: number) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    promise.catch(() => {}); // the caller awaits it; if there is no caller, its rejection must not count as unhandled
+    promise.catch(() => {}); // without a caller that awaits it, a rejection must not count as unhandled
     const end = () => {
       this.#asking = undefined;
       this.#cancelAsking();

@@ -94,7 +94,7 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
  * Number of times that an exclusive lock is checked before the lease counts as held, because its holder may just be
  * ending.
  */
-const LOOKS = 3;
+const MOST_HELD = 3;
 /**
  * Maximum number of attempts while the lock is only shared. {@linkcode leaseHolder} takes a shared lock for a moment
  * to check the lease.
@@ -102,7 +102,7 @@ const LOOKS = 3;
 const MOST_ATTEMPTS = 200;
 
 async function tryToLock(lock: Deno.FsFile): Promise<boolean> {
-  for (let attempt = 0, held = 0; attempt < MOST_ATTEMPTS && held < LOOKS; attempt++) {
+  for (let attempt = 0, held = 0; attempt < MOST_ATTEMPTS && held < MOST_HELD; attempt++) {
     if (await lock.tryLock(true)) return true;
     if (await lock.tryLock(false)) await lock.unlock();
     else held++;

@@ -125,7 +125,7 @@ export class Link {
   #isHungUp = false;
   /** Whether an encrypted push has arrived. */
   #hasSealedPush = false;
-  /** Takes the first answer; `undefined` once an RSA frame has arrived. */
+  /** Called with the first answer; `undefined` once an RSA frame has arrived. */
   #onInit: ((response: Response) => void) | undefined;
 
   constructor(connection: Deno.TcpConn, options: LinkOptions) {

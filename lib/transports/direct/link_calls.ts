@@ -176,7 +176,7 @@ export class Outstanding<Call> {
   /**
    * Adds a call.
    *
-   * @throws {TypeError} If its id is in use, or is `"0"`, which the broker uses for answers without a request.
+   * @throws {TypeError} If its id is in use, empty, or `"0"`, which the broker uses for answers without a request.
    */
   add(id: string, call: Call): void {
     if (id === "" || id === "0" || this.#calls.has(id)) {

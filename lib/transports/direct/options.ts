@@ -103,7 +103,7 @@ export function deviceNumber(id: string): string {
 }
 
 /**
- * Checks the address of the platform.
+ * Returns the address of the platform without slashes at its end.
  *
  * @throws {TypeError} If the text is not an address, or if passwords would be sent unencrypted.
  */

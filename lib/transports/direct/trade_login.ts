@@ -271,7 +271,8 @@ export class Logins implements LoginKeeper {
 
   /**
    * Marks a login as expired. A code of the trade login ends the trade login. It also ends the token if no call had
-   * succeeded with that trade login, or if there was no trade login and the token is not young.
+   * succeeded with that trade login. If the call had no trade login, only the code 1012 ends the token, and only if the
+   * token is not young. Any other code ends the token.
    */
   expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Route): void {
     const { session, tradeLogin } = this.#options;

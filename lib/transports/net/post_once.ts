@@ -132,7 +132,7 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
 /**
  * Sends a request that causes no harm if the server executes or answers it twice; so never use it for a write. A
  * request to another machine uses the proxy of the environment, if there is one; a request to this machine never does.
- * With tracing on, `fetch` sends the request and records a span, unless that would send it through a proxy.
+ * With tracing on, `fetch` also sends requests to this machine, to record a span, unless they would use a proxy.
  *
  * @throws {NotConnectedError} If nothing was sent.
  * @throws {TooLargeError} If the answer is larger than `maxBytes`.

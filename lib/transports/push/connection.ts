@@ -204,9 +204,9 @@ export interface GatewaySourceOptions {
   /** Longest wait for a connection. @default {10_000} */
   connectTimeoutMs?: number;
   /**
-   * Milliseconds of silence after which the connection is replaced; 0 for no limit. The replacement may come later,
-   * by up to a quarter of this time. The push port accepts no data from a client, so only a new connection shows whether the gateway
-   * still pushes. In a quiet market, each replacement causes one `gap` event.
+   * Milliseconds of silence after which the connection is replaced; 0 for no limit. The replacement may come later, by
+   * up to a quarter of this time. The push port accepts no data from a client, so only a new connection shows whether
+   * the gateway still pushes. In a quiet market, each replacement causes one `gap` event.
    *
    * @default {300_000}
    */

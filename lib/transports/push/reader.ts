@@ -177,7 +177,7 @@ export class PushGuard {
 /** A push with a longer id, name and payload is remembered by a digest: a gateway may send many long pushes. */
 const MOST_REMEMBERED = 2048;
 
-/** Returns a push, or a short push that stands for exactly this one. */
+/** Returns the push itself if it is short, and otherwise a short push that only this push results in. */
 function shortened(notify: Notify): Notify {
   const { type, id, time, payload = { name: "", bytes: EMPTY } } = notify;
   const { name, bytes } = payload;
@@ -310,7 +310,7 @@ class Generation {
 /** The view of the buffer with the newest payload: pushes of one connection share a buffer. */
 let lastView: DataView = new DataView(EMPTY.buffer);
 
-/** Returns the 32-bit FNV-1a hash of a push, computed over four payload bytes at a time. */
+/** Returns a 32-bit hash of a push, similar to FNV-1a but computed over four payload bytes at a time. */
 export function hashOf({ type, id, time, payload }: Notify): number {
   let hash = Math.imul(0x811c9dc5 ^ type, 0x01000193) ^ time;
   for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);

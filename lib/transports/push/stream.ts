@@ -55,7 +55,7 @@ export interface PushHooks extends PushQueueOptions {
    * @default the broker's clock is assumed to equal `now`
    */
   aheadOf?: () => number | undefined;
-  /** Options for reconnecting after a loss; `false` for never. */
+  /** Options for reconnecting after a loss; `false` for never. @default the defaults of these options */
   reconnect?: ReconnectOptions | false;
 }
 
