@@ -38,9 +38,10 @@ const NO_STORE =
   'this client has no store to record the order in; give connect() a store, such as store: "hsgate.db"';
 
 /**
- * Resolves to a client of the local gateway or of the platform itself. Over the gateway, nothing is sent before the
- * first call. With a store, guard rails check each order, and each order write is recorded before it is sent. If the
- * answer is lost, the desk searches for the order in the broker's lists.
+ * Resolves to a client of the local gateway or of the platform itself. Nothing is sent before the first call, unless
+ * the store has open intents: the desk then reads the broker's lists at once. With a store, guard rails check each
+ * order, and each order write is recorded before it is sent. If the answer is lost, the desk searches for the order in
+ * the broker's lists.
  *
  * @throws {InvalidParamsError} If a limit is unreadable.
  * @throws {TypeError} If an address or a key is unreadable.

@@ -12,7 +12,7 @@
  * | `left_out.ts`, `impossible.ts` | why a symbol is not traded, why there is no plan |
  * | `plan.ts` | the plan as data |
  * | `terms.ts` | the terms of execution: prices, repricing, deadline |
- * | `queries.ts` | the plans in the store |
+ * | `queries.ts`, `stored_plan.ts` | the plans in the store, and the shapes of their JSON columns |
  * | `approve.ts` | the rules of approval |
  * | `execute.ts` | begins, continues and ends the execution of a plan |
  * | `execution.ts` | one execution by this process: turns, orders, prices, the stop |
