@@ -33,8 +33,8 @@ const DAY_MS = 24 * 3_600_000;
 /** The parts of a split order may appear in the lists up to this long after the request. */
 const PARTS_MS = 2 * 60_000;
 /**
- * An order for one day counts as expired this many days after its day, by the broker's dates, if the lists still do not
- * show its end.
+ * An order for one day counts as expired this many days after its day if the lists still do not show its end. The
+ * broker's dates count.
  */
 const EXPIRED_DAYS = 2;
 /** Lists of orders that can last for many days. */
@@ -197,7 +197,7 @@ async function moveByRows(
   const isReplaced = ({ orderId, state }: SeenOrder) => state === "cancelled" && amended.includes(orderId);
   const rows = counted.map((row): SeenOrder => isReplaced(row) ? { ...row, state: "working" } : row);
   const filled = sumOf(rows.map((row) => row.filled));
-  if (compare(filled, intent.filled) < 0) return undefined; // the list is older than the one that was read before
+  if (compare(filled, intent.filled) < 0) return undefined; // an earlier reading showed more, so these lists are older
   const listed = stateOf(rows);
   if (listed === undefined) return undefined;
   const isPast = !counted.some(isReplaced) && isOver(rows, reading, termsOf(intent).market);

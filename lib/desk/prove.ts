@@ -2,9 +2,9 @@
  * Decides what the broker's lists prove about a write whose outcome is unknown. A result depends only on the arguments:
  * the intent, the orders in the lists, and the owners of other orders.
  *
- * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms,
- * and the quantities of these orders add up to the quantity of the request. Only several readings of the lists can
- * prove that a request did not arrive: see {@linkcode provesAbsence}.
+ * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms
+ * and together with its quantity. Only several readings of the lists can prove that a request did not arrive: see
+ * {@linkcode provesAbsence}.
  *
  * @module
  */
@@ -60,9 +60,9 @@ export function judge(intent: Intent, reading: ListReading, others: Others): Ver
 }
 
 /**
- * Finds the orders of an intent that places: orders that are new since the reading before the request, have its terms,
- * and together have its quantity. An order that may also belong to a rival proves nothing, unless there is only one way
- * to divide the orders so that both intents get their whole quantities.
+ * Finds the orders of an intent to place orders: orders that are new since the reading before the request, have its
+ * terms, and together have its quantity. An order that may also belong to a rival proves nothing. The exception is a
+ * single possible division of the orders that gives both intents their whole quantities.
  */
 function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
@@ -202,9 +202,9 @@ export function amendedElsewhere(
 }
 
 /**
- * Returns whether an order has the listing and side of an intent, has at most its quantity, was not in the lists before
- * the request, and is not from an earlier day by the broker's own date. The time of day is not compared: clocks differ
- * and jump, and an order that is excluded by mistake would be sent twice.
+ * Returns whether an order has the listing and side of an intent and at most its quantity, and is new: it was not in
+ * the lists before the request, and by the broker's own date it is not from an earlier day. The time of day is not
+ * compared, because clocks differ and jump: an order that is excluded by mistake would be sent twice.
  */
 function isNewFor(order: SeenOrder, intent: Intent): boolean {
   const { symbol, side, quantity = "0", market } = termsOf(intent);
@@ -293,8 +293,8 @@ export function laterProofOf(amendment: Intent, later: readonly Intent[]): Inten
 }
 
 /**
- * An amendment was executed if the order had other terms before, and the order or a new order that replaces it now has
- * the requested terms. An order that has its earlier terms proves nothing, because another program may have set them
+ * An amendment was executed if the requested terms differ from the terms before it, and if the order, or a new order
+ * that replaces it, now has them. An order with its earlier terms proves nothing: another program may have set them
  * again.
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
@@ -375,10 +375,10 @@ interface AbsenceFacts {
 /**
  * Returns the proof that a request was never executed, in words, or what is missing for the proof. The proof needs:
  * - at least three readings that read every list to its end and did not show the request;
- * - a time between the first and the last reading of at least a minute, and at least the request's time limit plus
- * {@linkcode PAST_MS}, by this machine's clock and by the broker's clock;
- * - in the last reading, an order of this store that was sent later, on the same day, in a list that covers the whole
- * day. Without such an order, the list may be late or empty, or belong to another account.
+ * - by this machine's clock and by the broker's clock, at least a minute from the first to the last reading, and at
+ * least the request's time limit plus {@linkcode PAST_MS};
+ * - in the last reading, an order of this store that was sent later on the same day. A list that covers the whole day
+ * must show it. Without such an order, the list may be late or empty, or belong to another account.
  */
 export function provesAbsence(
   intent: Pick<Intent, "timeoutMs" | "known" | "params" | "readSince" | "sentAt" | "createdAt">,

@@ -575,8 +575,8 @@ export async function prunePlans(store: Store, before: number, limit: number): P
 }
 
 /**
- * Selects intents that ended before an instant. Keeps the intents of a run that is still in the store, of a plan that
- * may still send orders, and intents that the mark names.
+ * Returns the condition for intents that may be removed: they ended before an instant. It excludes intents of a run
+ * that is still in the store, intents of a plan that may still send orders, and the intents that the mark names.
  */
 const oldIntents = (isPlanLeft: string) =>
   `ended_at < ? and not exists (select 1 from run where run.run_key = intent.run_key)

@@ -317,8 +317,8 @@ async function applyReading(
 }
 
 /**
- * Returns the verdict on an intent. An amendment that this reading does not prove counts as sent if the lists that were
- * read before a later amendment of the order showed its terms.
+ * Returns the verdict on an intent. If this reading does not prove an amendment, a later amendment of the same order
+ * can: the lists that were read before the later one then showed the terms of the earlier one.
  */
 async function judgeWithLater(
   { store, account }: Records,

@@ -125,7 +125,7 @@ export async function noAnswer(
     isRecorded = true;
     found = await searchLists(deps, id, options.signal);
   } catch (caught) {
-    failure = caught; // whatever has failed, the caller does not know the outcome of the write
+    failure = caught; // after any failure, the caller does not know the outcome of the write
   }
   const answer = found === undefined
     ? undefined

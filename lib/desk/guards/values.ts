@@ -187,7 +187,7 @@ function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
         : undefined;
       const symbol = terms.symbol ?? before?.symbol;
       const quantity = terms.quantity ?? before?.quantity;
-      if (symbol === undefined || quantity === undefined) continue; // it changes neither quantity nor price
+      if (symbol === undefined || quantity === undefined) continue; // it amends an order that was not placed today
       const market = marketOf(operation, { ...terms, symbol });
       const orderType = terms.orderType ?? before?.orderType;
       const price = ownPriceOf({ ...terms, orderType }) ?? reference ?? before?.price ??
