@@ -34,8 +34,8 @@ const MOST_DAYS = 15;
 /**
  * Resolves to the account of a plan's markets: cash, holdings, quotes, lots and rates.
  *
- * @throws {InvalidParamsError} If the cash of a market is missing or differs from another market's, if the holdings
- * change at each reading, or if the broker rejects a symbol.
+ * @throws {InvalidParamsError} If the cash of a market is missing, or differs from another market's of the same
+ * currency. Also if the holdings change at each reading, or if the broker rejects a symbol.
  * @throws {BrokerError} If the broker rejects a query.
  */
 export async function readBrokerAccount(
@@ -151,8 +151,8 @@ export async function readBrokerAccount(
 const MOST_REJECTED = 5;
 
 /**
- * Reads the latest quotes, by bare code. If the broker rejects a request for several securities, asks for halves of it,
- * and so finds the securities that the broker does not know.
+ * Reads the latest quotes, by bare code. If the broker rejects a request for several securities, requests each half of
+ * it separately. So it finds the securities that the broker does not know.
  */
 async function readQuotes(client: Client, all: readonly Security[], options: ReadOptions) {
   const quotes = new Map<string, Quote>();

@@ -91,8 +91,8 @@ async function tradesOn({ store, account }: Book, { day, markets }: RebalanceDay
 }
 
 /**
- * Returns the report of a trade from the end of the execution, if the store no longer has all orders of the trade,
- * because it deletes old orders.
+ * Returns the report of a trade from the end of the execution if the store no longer has all orders of the trade;
+ * `undefined` if it has them. The store deletes old orders.
  */
 function keptReport({ report }: PlanRecord, index: number, { filled }: Progress): TradeReport | undefined {
   const trade = report?.trades[index];

@@ -1,9 +1,9 @@
 /**
- * One execution of a plan of rebalancing by this process: sales first, then the purchases that the broker's cash
- * covers, as limit orders that are repriced, or as algorithmic orders of the broker.
+ * Executes a rebalancing plan in this process: sales first, then the purchases that the broker's cash covers. Uses
+ * limit orders that are repriced, or algorithmic orders of the broker.
  *
- * What is left of a trade follows from the intents of the plan, so a process that starts after a crash continues within
- * the same quantities.
+ * What is left of a trade is computed from the intents of the plan. So a process that starts after a crash continues
+ * within the same quantities.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Makes the error for a plan that cannot stay within its limits.
+ * Creates the error for a plan that cannot stay within its limits.
  *
  * @module
  */

@@ -2,8 +2,8 @@
  * Makes the plan of a rebalancing: which listings to buy and sell, what it costs, and how far from its targets the
  * portfolio then is.
  *
- * A weight is the value of a position at the plan's prices, divided by the account's value before the plan. The plan with
- * the least sum of squared drifts is best; among those, the one with the least turnover.
+ * A weight is the value of a position at the plan's prices, divided by the account's value before the plan. The best
+ * plan has the least sum of squared drifts; among equal plans, it has the least turnover.
  *
  * @module
  */

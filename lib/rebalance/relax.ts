@@ -1,10 +1,10 @@
 /**
- * The relaxed problem: cash and turnover have prices instead of limits, so each listing can be decided by itself.
+ * Solves the relaxed problem: cash and turnover have prices instead of limits, so each listing is decided separately.
  *
- * For any prices, the sum of the listings' best results, minus the priced limits, is at most the drift of every plan
- * that stays within the limits (Lagrangian duality). `lowerBound` computes this sum exactly, with whole lots, fees and
- * smallest trades, so it is never below the bound of the continuous problem. `findPrices` searches for prices with a
- * high bound.
+ * For any prices, take the sum of the listings' least costs, minus the cost of the limits. No plan within the limits
+ * has a lower drift (Lagrangian duality). {@linkcode PricedItem} and {@linkcode pricedLimits} compute this bound
+ * exactly, with whole lots, fees and smallest trades. So it is never below the bound of the continuous problem.
+ * {@linkcode findPrices} searches for prices with a high bound.
  *
  * @module
  */
