@@ -337,8 +337,8 @@ export async function countWrite(
 }
 
 /**
- * Does work in the store. If the connection was lost and nothing was saved, does the work again, so that a short
- * restart of the database does not prevent an order from being sent.
+ * Does work in the store. If the connection was lost and nothing was saved, does the work once more: a short restart of
+ * the database should not prevent an order.
  */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
