@@ -2,9 +2,9 @@
  * Tests the whole system in one process, on virtual time, under random faults that a seed determines.
  *
  * A seed determines a day, a number of schedulers and a plan of faults. The swarm then runs a program that trades with
- * `connect({ store })`, schedulers with recipes, the client, the transport down to the bytes, the simulated broker and the
- * real store. After every event the swarm compares the store with the true state of the broker. If a seed fails, the same
- * seed fails again at the same event. The swarm then searches for the shortest plan that still fails.
+ * `connect({ store })`, schedulers with recipes, the client, the transport down to the bytes, the simulated broker and
+ * the real store. After every event the swarm compares the store with the true state of the broker. If a seed fails,
+ * the same seed fails again at the same event. The swarm then searches for the shortest plan that still fails.
  *
  * | File | What it is |
  * |---|---|
@@ -15,7 +15,7 @@
  * | `pipes.ts` | the connections: connections that are slow, cut or half-open, or deliver bytes twice |
  * | `disk.ts` | the database: statements that fail, databases that close when a process dies |
  * | `truth.ts` | the broker, and what it truly executed |
- * | `programs.ts` | the programs: one that trades, and schedulers |
+ * | `programs.ts` | the programs: a trader, and schedulers |
  * | `people.ts` | people who halt, resume, decide, and trade in the broker's app |
  * | `processes.ts` | starts the broker and the programs, and restarts programs |
  * | `faults.ts` | every kind of fault, in one table |

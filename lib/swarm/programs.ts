@@ -1,5 +1,5 @@
 /**
- * The programs of a world: one that trades with `connect({ store })`, and schedulers with recipes.
+ * Defines the programs of a world: a trader that uses `connect({ store })`, and schedulers with recipes.
  *
  * @module
  */
@@ -271,8 +271,8 @@ export function lots(symbol: string, count: number, at: number): Decimal {
 }
 
 /**
- * The recipes of the worlds: one that buys, one that cancels before the close, and one that reads, more rarely in a
- * short world.
+ * Compiles the recipes of the worlds: one buys, one cancels before the close, and two read the funds. A scheduler runs
+ * only one of these two; in a short world the one with the longer interval.
  */
 export async function swarmRecipes(): Promise<CompiledRecipe[]> {
   const order = {

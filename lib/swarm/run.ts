@@ -70,8 +70,8 @@ const AFTER_MS = 60 * MINUTE;
 const NIGHT_MS = 11 * 60 * MINUTE;
 
 /**
- * In this fraction of the short worlds in which nobody cancels the open orders in the evening, the broker's lists never
- * show that an order has ended with its day. The desk counts it as expired some days later.
+ * Fraction of the short worlds whose lists never show that an order has ended with its day, if nobody cancels the open
+ * orders in the evening. The desk counts such an order as expired some days later.
  */
 const HIDES_LAPSES = 0.6;
 

@@ -22,10 +22,10 @@ interface Book {
 const MOST_DIVIDED = 12;
 
 /**
- * Returns whether only a person can decide which orders belong to an intent: an order at the broker may be one of its
- * orders, but may also belong to another intent with the same terms, and there is not exactly one division that gives
- * each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300. See also
- * {@linkcode isHiddenByOwner}.
+ * Returns whether only a person can decide which orders belong to an intent. An order at the broker may be one of its
+ * orders, but may also belong to another intent with the same terms. Then a person is needed unless exactly one
+ * division gives each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300.
+ * See also {@linkcode isHiddenByOwner}.
  */
 export function isForPerson(intent: Intent, { swarm, intents, claims }: Book): boolean {
   // A cancellation names orders that may belong to no intent.
@@ -72,8 +72,8 @@ export function isForPerson(intent: Intent, { swarm, intents, claims }: Book): b
 }
 
 /**
- * Returns whether the owner has amended the order of a placement or an amendment whose outcome or parts are not known
- * yet, so the lists may never show the terms of the write.
+ * Returns whether the lists may never show the terms of a placement or an amendment, because the owner has amended its
+ * order. False if the outcome and the parts of the write are known already.
  */
 function isHiddenByOwner(
   { id, kind, state, params }: Intent,
