@@ -3,7 +3,7 @@
  * program on the same machine before it takes the connection from the first program.
  *
  * The folder contains two files. `trade-….lock` is locked while the program runs. The system releases the lock when
- * the program ends for any reason, so a lease is never stale and nobody has to check process ids. `trade-….json`
+ * the program ends for any reason. So a lease is never stale, and nobody has to check process ids. `trade-….json`
  * describes the holder and can be read at any time. The file names contain a digest of the account's developer key,
  * which does not reveal the key.
  *

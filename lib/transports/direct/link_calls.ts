@@ -1,6 +1,6 @@
 /**
- * Tracks the calls of one connection: calls that are not sent yet, calls that wait for an answer, and calls that have
- * timed out or were aborted but may still be answered. Each call has limits: a timeout and a signal.
+ * Tracks the calls of one connection: calls that are not sent yet, calls that wait for an answer, and given-up calls. A
+ * given-up call has timed out or was aborted, but may still be answered. Each call has limits: a timeout and a signal.
  *
  * @module
  */
@@ -108,8 +108,8 @@ export class LinkCalls {
 
   /**
    * Removes and returns the waiting call if there is exactly one and it was sent. An answer without an id can only
-   * belong to that call. If another answer with the call's own id arrives later, it counts as a late answer, so that
-   * an order id in it is not lost.
+   * belong to that call. Another answer with the call's own id counts as a late answer, so that an order id in it is
+   * not lost.
    */
   takeOnly(): LinkCall | undefined {
     const only = this.#outstanding.only;

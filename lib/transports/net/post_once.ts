@@ -1,13 +1,13 @@
 /**
  * Sends one HTTP POST on a new connection, exactly once.
  *
- * An HTTP answer names no request. If a server sends an answer twice, the second copy on a connection that is used
- * again would be taken for the answer of the next call. So no connection is used twice.
+ * An HTTP answer names no request. If a server sends an answer twice on a connection that is used again, the second
+ * copy would count as the answer of the next call. So no connection is used twice.
  *
  * The runtime's `fetch` sends a request a second time if the pooled connection breaks before an answer
- * (denoland/deno#32566), in some versions even on a fresh connection (denoland/deno#35610). For a write, that could
- * place an order twice. So `fetch` sends no write, and only requests that may have to pass a proxy. The error shows the
- * caller whether any byte was sent.
+ * (denoland/deno#32566). Some versions do so even on a new connection (denoland/deno#35610). For a write, that could
+ * place an order twice. So `fetch` sends no write, but only other requests that may need a proxy or that tracing
+ * records. The error shows the caller whether any byte was sent.
  *
  * @module
  */

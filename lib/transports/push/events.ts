@@ -18,15 +18,15 @@ export interface GapEvent {
    *
    * - After a break: the time of the last byte.
    * - After a push with a wrong time: `to` minus the error of its time.
-   * - After a rejected push: when it came.
+   * - After a rejected push: when it arrived.
    * - If pushes name two accounts: when the stream began.
    *
    * Without a break, it is at most a day before `to`.
    */
   from: number;
   /**
-   * Unix milliseconds. After a break, when the connection and the subscriptions worked again; otherwise when the gap was
-   * reported.
+   * Unix milliseconds. After a break, when the connection and the subscriptions worked again; otherwise when the gap
+   * was reported.
    */
   to: number;
   /** Why pushes may be missing. */

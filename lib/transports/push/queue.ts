@@ -86,8 +86,8 @@ function conflationKey(event: PushEvent): string {
 }
 
 /**
- * A queue for one reader. If the reader stops, memory use is bounded by the limits of the queue and the number of
- * securities, except for order events, which are never dropped.
+ * A queue for one reader. If the reader stops, the limits of the queue and the number of securities bound the memory
+ * use. Order events have no limit, because they are never dropped.
  */
 export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   readonly #conflateAbove: number;
@@ -125,8 +125,8 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   }
 
   /**
-   * Passes an event to a waiting reader. If none waits, adds the event at the end, or at a limit replaces an older event
-   * with the same key or drops the event.
+   * Passes an event to a waiting reader. If no reader waits, adds the event at the end. At a limit, replaces an older
+   * event with the same key, or drops the event.
    */
   push(event: TransportEvent): void {
     if (this.#ended) return;

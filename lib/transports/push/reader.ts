@@ -211,8 +211,8 @@ class Memory {
 }
 
 /**
- * A hash table of up to {@linkcode REMEMBERED} pushes. It consists of arrays that are used again, because an object for
- * each push keeps the garbage collector busy for longer than reading the push takes.
+ * A hash table of up to {@linkcode REMEMBERED} pushes. It consists of arrays that are used again. With an object for
+ * each push, the garbage collector would need more time than reading the push takes.
  */
 class Generation {
   /** Number of pushes. */
