@@ -195,8 +195,8 @@ export class Desk {
 
   /**
    * While intents are open, compares them with the broker's lists: now, and again each time after the wait of the
-   * option `reconcileEveryMs`. This does not keep the process running. If a reading fails, nothing is concluded from
-   * it, and the lists are read again later.
+   * option `reconcileEveryMs`. Its timers do not keep the process running. If a reading fails, nothing is concluded
+   * from it, and the lists are read again later.
    *
    * @returns A function that stops the readings, and resolves when a reading in progress has ended.
    */

@@ -31,7 +31,7 @@ import {
   remainingOf,
 } from "./order.ts";
 
-/** The account owns what the order sells. */
+/** Requires that the account owns what the order sells, unless short sales are allowed. */
 export const allowShort: Rule = {
   name: "allowShort",
   about: "`allow` or `refuse`: whether an order may sell more than the broker says can be sold",
@@ -97,7 +97,7 @@ async function pendingOf(check: Check, side: "buy" | "sell"): Promise<PendingOrd
     .filter(({ params }) => params.side === side);
 }
 
-/** The account's funds, or its margin for futures, pay for the order. */
+/** Requires that the account's funds, or its margin for futures, cover the order. */
 export const buyingPower: Rule = {
   name: "buyingPower",
   about: "an order that the account's buying power does not cover, according to the broker",

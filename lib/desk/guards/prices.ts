@@ -10,7 +10,7 @@ import type { Quote } from "../../operations/quotes.ts";
 import type { Rule } from "./check.ts";
 import { isBuy, lastOf, least, most, type Order, percentText, typeOf } from "./order.ts";
 
-/** The price is a multiple of the tick size. */
+/** Requires a price that is a multiple of the tick size. */
 export const tick: Rule = {
   name: "tick",
   about: "a price that is not a multiple of the tick size on the day of the order",
@@ -58,8 +58,8 @@ export function validPrices(
 }
 
 /**
- * The price is near the last price and the order book. The price of a conditional order applies only after its trigger,
- * so it is compared with the trigger price.
+ * Requires a price near the last price and the order book. The price of a conditional order applies only after its
+ * trigger, so it is compared with the trigger price.
  */
 export const priceCollar: Rule = {
   name: "priceCollar",

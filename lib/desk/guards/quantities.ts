@@ -22,7 +22,7 @@ import { isBuy, percentText, typeOf } from "./order.ts";
 /** Days whose volume is averaged. */
 const VOLUME_DAYS = 20;
 
-/** The quantity is a multiple of the lot. */
+/** Requires a quantity that is a multiple of the lot. */
 export const lot: Rule = {
   name: "lot",
   about:
@@ -67,7 +67,7 @@ export const lot: Rule = {
   },
 };
 
-/** The quantity is small compared with the average daily volume. */
+/** Limits the quantity to a fraction of the average daily volume. */
 export const maxVolumeShare: Rule = {
   name: "maxVolumeShare",
   about:
@@ -89,7 +89,7 @@ export const maxVolumeShare: Rule = {
   },
 };
 
-/** Returns the average volume of the trading days before today, and how many days that is. */
+/** Returns the average volume of the last trading days before today, and the number of these days. */
 async function averageVolume(check: Check): Promise<{ average: Decimal; days: number }> {
   const { order } = check;
   const { symbol } = order;

@@ -24,7 +24,10 @@ interface Period {
   to: number;
 }
 
-/** The market accepts the order now. The broker keeps conditional orders until they are triggered. */
+/**
+ * Requires that the market accepts the order now. Conditional orders pass, because the broker keeps them until they are
+ * triggered.
+ */
 export const session: Rule = {
   name: "session",
   about:
@@ -135,7 +138,7 @@ export function quoteInstant(quote: Quote | undefined, mic: Mic): number | undef
   return wallInstant(day, `${hours}:${minutes}:${seconds}`, calendarZone[mic]);
 }
 
-/** The quote that the order is compared with is current. */
+/** Requires that the quote that the order is compared with is current. */
 export const quoteMaxAge: Rule = {
   name: "quoteMaxAge",
   about:

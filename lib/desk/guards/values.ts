@@ -34,7 +34,7 @@ import {
 
 const MINUTE_MS = 60_000;
 
-/** The account may trade. */
+/** Requires that the account may trade. */
 export const liveTrading: Rule = {
   name: "liveTrading",
   about:
@@ -46,7 +46,7 @@ export const liveTrading: Rule = {
   },
 };
 
-/** The account does not write too often. */
+/** Limits how often the account places and amends orders. */
 export const maxOrdersPerMinute: Rule = {
   name: "maxOrdersPerMinute",
   about: "orders and amendments in any 60 seconds",
@@ -67,7 +67,7 @@ export const maxOrdersPerMinute: Rule = {
   },
 };
 
-/** The account trades only listings that a person has named. */
+/** Allows only listings that a person has named. */
 export const allowedSymbols: Rule = {
   name: "allowedSymbols",
   about: "listings that may be traded, such as `00700.HK, AAPL`",
@@ -94,14 +94,14 @@ const valueRule = (name: ValueLimit, about: string): Rule => ({
   },
 });
 
-/** The value of the order is not too large. */
+/** Limits the value of the order. */
 export const maxOrderValue = valueRule(
   "maxOrderValue",
   "value of one order, such as `500000 HKD, 60000 USD`",
 );
-/** The value of the day's orders of the listing is not too large. */
+/** Limits the value of the day's orders of the listing. */
 export const maxSymbolValue = valueRule("maxSymbolValue", "value of a day's orders of one listing");
-/** The value of the day's orders is not too large. */
+/** Limits the value of the day's orders. */
 export const maxDayValue = valueRule("maxDayValue", "value of a day's orders");
 
 /** Checks a value limit: adds this order's value to the values of today's earlier orders that count for the limit. */
