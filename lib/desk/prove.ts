@@ -293,9 +293,9 @@ export function laterProofOf(amendment: Intent, later: readonly Intent[]): Inten
 }
 
 /**
- * An amendment was executed if the requested terms differ from the terms before it, and if the order, or a new order
- * that replaces it, now has them. An order with its earlier terms proves nothing: another program may have set them
- * again.
+ * An amendment was executed if it changes a term, and if the order now has the requested terms. A new order may have
+ * replaced the order and have these terms instead. An order with its earlier terms proves nothing: another program may
+ * have set them again.
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { market, symbol, side } = termsOf(intent);
@@ -375,8 +375,8 @@ interface AbsenceFacts {
 /**
  * Returns the proof that a request was never executed, in words, or what is missing for the proof. The proof needs:
  * - at least three readings that read every list to its end and did not show the request;
- * - by this machine's clock and by the broker's clock, at least a minute from the first to the last reading, and at
- * least the request's time limit plus {@linkcode PAST_MS};
+ * - at least a minute from the first to the last reading, and at least the request's time limit plus
+ * {@linkcode PAST_MS}. Both are measured by this machine's clock and by the broker's clock;
  * - in the last reading, an order of this store that was sent later on the same day. A list that covers the whole day
  * must show it. Without such an order, the list may be late or empty, or belong to another account.
  */
