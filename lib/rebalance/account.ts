@@ -1,6 +1,6 @@
 /**
- * The account that a plan starts from: cash, holdings, prices, lots and exchange rates. It comes from a file, or from the
- * broker.
+ * Defines the account that a plan starts from: cash, holdings, prices, lots and exchange rates. Reads it from a file;
+ * `broker.ts` reads it from the broker.
  *
  * @module
  */
@@ -42,7 +42,7 @@ export interface AccountHolding extends AccountQuote {
   sellable?: Decimal;
 }
 
-/** What a plan starts from. */
+/** The state of an account from which a plan starts. */
 export interface Account {
   /** Trade date, which determines the fees: `2025-08-15`. */
   date: string;

@@ -1,5 +1,5 @@
 /**
- * The hours in which the orders of a plan may be in a market: the market's trading hours, within the hours of the terms.
+ * Determines when the orders of a plan may be in a market: in its trading hours, within the hours of the terms.
  *
  * @module
  */

@@ -20,11 +20,11 @@ import {
   tradeText,
 } from "./words.ts";
 
-/** Returns a text that HTML shows as it is. */
+/** Returns HTML that shows a text literally. */
 const escaped = (text: string): string =>
   shownLine(text).replaceAll(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`);
 
-/** A cell: a text, and whether it is a number. */
+/** A cell: a text, the text of a number, or HTML. */
 type Cell = string | { number: string } | { html: string };
 
 const number = (text: string): Cell => ({ number: text });

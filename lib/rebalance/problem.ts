@@ -1,8 +1,9 @@
 /**
- * The mathematical problem of a plan: whole numbers of lots that bring the weights near the targets, within the cash.
+ * Defines the mathematical problem of a plan: whole numbers of lots that bring the weights near the targets, within the
+ * cash.
  *
- * All amounts are integers, so sums and comparisons are exact. Each quantity that a search uses also exists as a
- * floating-point number, as a fraction of the account's value. These numbers only guide the search.
+ * All amounts are integers, so sums and comparisons are exact. For the search, `relax.ts` also has the amounts as
+ * floating-point numbers, as fractions of the account's value. These numbers only guide the search.
  *
  * @module
  */
