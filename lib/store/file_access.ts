@@ -27,7 +27,10 @@ export const backupWords: AccessWords = {
   disk: "name a file on another disk for the backup",
 };
 
-/** Returns why a file cannot be opened or written, and what to do; `undefined` if it can. */
+/**
+ * Returns why a file cannot be opened or written, and what to do; `undefined` if it can. Opens the file for writing,
+ * and writes a temporary file to its folder, to find out.
+ */
 export function whyNoAccess(path: string, words: AccessWords = storeWords): string | undefined {
   if (path === "" || path === ":memory:") return undefined;
   const at = path.lastIndexOf("/");

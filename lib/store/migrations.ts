@@ -82,8 +82,8 @@ export const migrations: readonly (readonly string[])[] = [
       step_id text not null, at integer not null)`,
   ],
   [
-    // The order desk. `params`, `why`, `order_ids`, `known` and `absent` are JSON; `ended_at` is null until the state is
-    // final.
+    // The order desk. `params`, `why`, `order_ids`, `known` and `absent` are JSON; `ended_at` is null until the state
+    // is final.
     `create table intent (id text primary key, account text not null,
       kind text not null check (kind in ('place','amend','cancel')), operation text not null, params text not null,
       fingerprint text not null, why text not null, run_key text, state text not null, order_ids text not null default '[]',
@@ -101,9 +101,9 @@ export const migrations: readonly (readonly string[])[] = [
     `create table halt (account text primary key, why text not null, "by" text not null, at integer not null)`,
   ],
   [
-    // Columns for the search for a lost answer: orders that an order has placed, the terms before an amendment, the
-    // instant since which the lists are read (`look_since`), and the position in the sequence of the account's writes.
-    // `child_ids` and `earlier` are JSON.
+    // Columns for the search for a lost answer. `child_ids`: orders that an order has placed, JSON. `earlier`: the
+    // terms before an amendment, JSON. `look_since`: the instant since which the lists are read. `sent_number`: the
+    // position in the sequence of the account's writes.
     `alter table intent add column child_ids text not null default '[]'`,
     `alter table intent add column earlier text`,
     `alter table intent add column look_since integer`,
@@ -113,8 +113,8 @@ export const migrations: readonly (readonly string[])[] = [
     // Plans of rebalancing. `plan` of an intent is the hash of the plan that the intent is part of.
     `alter table intent add column plan text`,
     `create index intent_of_plan on intent (account, plan) where plan is not null`,
-    // `holder` is the process that executes the plan, until `held_until`. `source` is what the plan was made from. `plan`,
-    // `terms`, `source`, `arrival`, `notes` and `report` are JSON.
+    // `holder` is the process that executes the plan, until `held_until`. `source` is what the plan was made from.
+    // `plan`, `terms`, `source`, `arrival`, `notes` and `report` are JSON.
     `create table rebalance (account text not null, hash text not null, plan text not null, terms text not null, source text,
       state text not null check (state in ('planned','approved','running','done','stopped')), run_key text,
       planned_at integer not null, approved_by text, approved_at integer, approved_until integer,
