@@ -67,8 +67,8 @@ const describe = (intent: Intent) => `intent ${intent.id} (${intent.operation}, 
 const refused = ["rejected", "abandoned"];
 
 /**
- * A write is under way for at most this time: its first byte leaves at most 10 s after its record, and faults delay its
- * bytes by up to 30 s and its execution by up to 40 s.
+ * A write is under way for at most this time. Its first byte leaves at most 10 s after its record. Faults delay its
+ * bytes by up to 30 s, and its execution by up to 40 s.
  */
 const MOST_UNDER_WAY_MS = 90_000;
 

@@ -2,9 +2,10 @@
  * Tests the whole system in one process, on virtual time, under random faults that a seed determines.
  *
  * A seed determines a day, a number of schedulers and a plan of faults. The swarm then runs a program that trades with
- * `connect({ store })`, schedulers with recipes, the client, the transport down to the bytes, the simulated broker and
- * the real store. After every event the swarm compares the store with the true state of the broker. If a seed fails,
- * the same seed fails again at the same event. The swarm then searches for the shortest plan that still fails.
+ * `connect({ store })`, and schedulers with recipes. They use the client, the transport down to the bytes, the
+ * simulated broker and the real store. After every event the swarm compares the store with the true state of the
+ * broker. If a seed fails, the same seed fails again at the same event. The swarm then searches for the shortest plan
+ * that still fails.
  *
  * | File | What it is |
  * |---|---|

@@ -21,7 +21,7 @@ const MINUTE = 60_000;
 /** A person resumes the recipes this long after another device has taken over the login. */
 const RESUME_MS = 7 * MINUTE;
 
-/** What people need. */
+/** The world, the broker and the store of the people. */
 interface Surroundings {
   world: World;
   truth: Truth;
@@ -37,7 +37,7 @@ interface Surroundings {
 export class People {
   /** Periods in which trading was halted, Unix milliseconds; `to` is absent until the halt ends. */
   readonly halts: { from: number; to?: number }[] = [];
-  /** Number of things that people are doing with the store. */
+  /** Number of actions of people in progress that use the store. */
   busy = 0;
   readonly #world: World;
   readonly #truth: Truth;
@@ -128,7 +128,7 @@ export class People {
       const isSale = size > 0.8;
       const held = isSale ? this.#heldSymbols() : SYMBOLS;
       const symbol = held[Math.floor(size * 977) % held.length];
-      if (symbol === undefined) return; // the account holds nothing
+      if (symbol === undefined) return; // the account has no holdings
       const terms = like !== undefined && size < 0.5
         ? { symbol: like.symbol, side: like.side, price: like.price, quantity: like.quantity }
         : {
