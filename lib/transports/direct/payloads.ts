@@ -1,5 +1,5 @@
 /**
- * Converts between operations of the catalogue and messages of the socket.
+ * Converts operations of the catalogue to messages of the socket, and answers of the socket to results.
  *
  * @module
  */

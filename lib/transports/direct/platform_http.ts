@@ -55,8 +55,9 @@ export class PlatformHttp {
    *
    * @throws {RejectedError} If the platform rejected the request. The error has the platform's text, without
    * parameters.
-   * @throws {TransportError} If the request was not delivered, or got no answer.
-   * @throws {ProtocolError} If the answer is not an envelope.
+   * @throws {TransportError} If the request was not delivered, or a read got no answer.
+   * @throws {OutcomeUnknownError} If a write got no readable answer.
+   * @throws {ProtocolError} If the answer to a read is not an envelope.
    */
   async post(
     context: CallContext,
