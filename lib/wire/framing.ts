@@ -68,8 +68,8 @@ export class Frame {
 
 /**
  * A decoder without I/O: it accepts bytes, returns whole frames and buffers the rest. The buffer grows with the bytes
- * that actually arrive, up to the longest frame. A wrong header ends the stream with a {@linkcode ProtocolError}
- * unless `resynchronise` is set, because the start of the next frame is then unknown.
+ * that actually arrive, up to the longest frame. After a wrong header, the start of the next frame is unknown. So a
+ * wrong header ends the stream with a {@linkcode ProtocolError}, unless `resynchronise` is set.
  *
  * @example Read a socket without copying
  * ```ts ignore
