@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isDecimal } from "../decimal.ts";
+import { type Decimal, isDecimal } from "../decimal.ts";
 import { isMap, isMaybeText, isTexts } from "../foreign_values.ts";
 import type { Evidence, IntentState } from "./states.ts";
 
@@ -123,7 +123,17 @@ export interface IntentChange {
   data: Readonly<Record<string, unknown>>;
 }
 
+/** Terms that an order write does not contain itself, recorded when it is approved. The value limits use them. */
+export interface ApprovedTerms {
+  /** Price at which an order without a price was checked. */
+  reference?: Decimal;
+  /** Listing and quantity of an amended order. */
+  symbol?: string;
+  quantity?: Decimal;
+}
+
 /** Returns whether a value of a store can be the {@linkcode IntentChange.data} of a change. */
-export const isProof = (value: unknown): boolean =>
-  isMap(value) && isMaybeText(value.why) && (value.reference === undefined || isDecimal(value.reference)) &&
+export const isProof = (value: unknown): value is ApprovedTerms & Record<string, unknown> =>
+  isMap(value) && isMaybeText(value.why) && isMaybeText(value.symbol) &&
+  [value.reference, value.quantity].every((each) => each === undefined || isDecimal(each)) &&
   (value.orders === undefined || Array.isArray(value.orders) && value.orders.every(isMap));

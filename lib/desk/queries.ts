@@ -8,6 +8,7 @@ import { isMap, isText, isTexts } from "../foreign_values.ts";
 import { foreignValue, readJson, rowsValue, type Store } from "../store/store.ts";
 import {
   type AbsentReadings,
+  type ApprovedTerms,
   type Intent,
   type IntentChange,
   type IntentKind,
@@ -329,8 +330,8 @@ export async function amendmentsSince(store: Store, account: string, since: numb
 
 /** An intent that counts in the limits of an account. */
 export interface CountedIntent extends Intent {
-  /** Price that the limits use for an order without a price; recorded when the intent was approved. */
-  reference: string | undefined;
+  /** Empty before the approval. */
+  approved: ApprovedTerms;
 }
 
 /**
@@ -347,7 +348,7 @@ export async function countedIntents(store: Store, account: string, since: numbe
   );
   return rows.map((row) => ({
     ...intentOf(row),
-    reference: row.approval === null ? undefined : proofIn(row.id, row.approval).reference,
+    approved: row.approval === null ? {} : proofIn(row.id, row.approval),
   }));
 }
 
@@ -440,7 +441,7 @@ function idsIn<Column extends "order_ids" | "child_ids" | "known">(
     : readJson(json, isTexts, { table: "intent", column, row: row.id });
 }
 
-function proofIn(intent: string, data: string): { [name: string]: unknown; reference?: string } {
+function proofIn(intent: string, data: string): ApprovedTerms & Record<string, unknown> {
   return readJson(data, isProof, { table: "intent_change", column: "data", row: intent });
 }
 

@@ -118,18 +118,16 @@ export async function noAnswer(
     throw error;
   }
   let isRecorded = false;
-  let found: Intent | undefined;
+  let answer: unknown;
   let failure: unknown;
   try {
     await records.keep(() => records.moveFrom({ id, state: "sent" }, { to: "unknown", by: "desk", data }));
     isRecorded = true;
-    found = await searchLists(deps, id, options.signal);
+    const found = await searchLists(deps, id, options.signal);
+    if (found !== undefined) answer = answerOf(operation, found, await changesOf(records.store, id));
   } catch (caught) {
     failure = caught; // after any failure, the caller does not know the outcome of the write
   }
-  const answer = found === undefined
-    ? undefined
-    : answerOf(operation, found, await changesOf(records.store, id));
   if (answer !== undefined) return answer;
   const kept = isRecorded
     ? `it is recorded as intent ${id}, and hsgate continues to search the broker's lists for it`

@@ -9,8 +9,8 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import type { Client } from "../../lib/client/client.ts";
 import { type LimitTexts, readLimits } from "../../lib/client/limits.ts";
 import type { SeenOrder } from "../../lib/desk/broker_lists.ts";
-import { type Approval, guardsOf } from "../../lib/desk/guards/rules.ts";
-import type { IntentKind } from "../../lib/desk/intent.ts";
+import { guardsOf } from "../../lib/desk/guards/rules.ts";
+import type { ApprovedTerms, IntentKind } from "../../lib/desk/intent.ts";
 import { insertIntent, moveIntent } from "../../lib/desk/queries.ts";
 import type { IntentState } from "../../lib/desk/states.ts";
 import { BrokerError, RejectedError } from "../../lib/errors.ts";
@@ -67,8 +67,10 @@ export interface Earlier {
   /** @default acknowledged */
   state?: IntentState;
   orderIds?: readonly string[];
-  /** Price with which it counts if its params have none. */
+  /** Price, listing and quantity with which it counts if its params have none. */
   reference?: string;
+  symbol?: string;
+  quantity?: string;
   /** When it was sent. @default now */
   at?: number;
   /** When it was planned. @default when it was sent */
@@ -161,10 +163,9 @@ const ways: Partial<Record<IntentState, readonly (readonly [IntentState, "desk" 
 };
 
 /**
- * Checks an order write. Resolves to what the guard rails record for the intent: the reference price of an order
- * without a price. Rejects if a guard rail refuses the write.
+ * Checks an order write. Resolves to what the guard rails record for the intent. Rejects if a guard rail refuses the write.
  */
-export async function check(params: object, wanted: Wanted = {}): Promise<Approval | undefined> {
+export async function check(params: object, wanted: Wanted = {}): Promise<ApprovedTerms | undefined> {
   const {
     operation = "orders.place",
     limits,
@@ -177,7 +178,8 @@ export async function check(params: object, wanted: Wanted = {}): Promise<Approv
   const planned = { market: undefined, ...params };
   await using store = await openSqlite(":memory:");
   for (const [index, each] of earlier.entries()) {
-    const { kind = "place", state = "acknowledged", orderIds, reference, at = now, plannedAt = at } = each;
+    const { kind = "place", state = "acknowledged", orderIds, at = now, plannedAt = at } = each;
+    const { reference, symbol, quantity } = each;
     const id = `earlier-${index}`;
     await insertIntent(store, {
       id,
@@ -195,7 +197,7 @@ export async function check(params: object, wanted: Wanted = {}): Promise<Approv
         to,
         by,
         at,
-        ...to === "approved" && reference !== undefined && { data: { reference } },
+        ...to === "approved" && { data: JSON.parse(JSON.stringify({ reference, symbol, quantity })) },
         ...to === "sent" &&
           { sent: { known: [], earlier: undefined, readSince: at, sentAt: at, sentNumber: index } },
         ...to === state && orderIds !== undefined && { orderIds },

@@ -526,6 +526,25 @@ Deno.test("maxDayValue: an order without a price counts with the price at which 
   });
 });
 
+Deno.test("maxDayValue: an amendment of an older order counts with the terms that it did not change", async () => {
+  const limits = { maxDayValue: "110000 HKD" };
+  const shown = {
+    orderId: "7",
+    market: "hk",
+    symbol: "00700.HK",
+    side: "buy",
+    quantity: "100",
+    price: "500",
+  };
+  const amend = { market: "hk", orderId: "7", price: "550" };
+  const older = { operation: "algo.amend", orders: [shown] };
+  const recorded = await check(amend, { ...older, limits });
+  assertEquals(recorded, { symbol: "00700.HK", quantity: "100" });
+  const full = { ...ORDER, quantity: "200" };
+  const earlier = [intent(amend, { kind: "amend", operation: "algo.amend", orderIds: ["7"], ...recorded })];
+  await assertRefuses("maxDayValue", full, { limits, earlier }, "with 55000", "is 100");
+});
+
 Deno.test("a price that the market ignores lowers the value of an order neither now nor in later checks", async () => {
   const limits = { maxOrderValue: "20000 USD", maxDayValue: "30000 USD" };
   for (const orderType of ["market", "iceberg-market", "hidden-market"] as const) {
@@ -609,7 +628,10 @@ Deno.test("an error of the connection does not count as a missing quote: the che
 
 Deno.test("buyingPower: more earlier orders than JavaScript can pass as parameters are added up", async () => {
   const params = { ...ORDER, quantity: "100", price: "550" };
-  const placed = Array.from({ length: 150_000 }, () => ({ kind: "place", state: "sent", params }));
+  const placed = Array.from(
+    { length: 150_000 },
+    () => ({ kind: "place", state: "sent", params, approved: {} }),
+  );
   const client = { account: { maxBuy: () => Promise.resolve({ quantity: "300" }) } };
   const orderCheck = {
     order: { ...ORDER, isConditional: false, before: undefined },

@@ -93,7 +93,7 @@ async function pendingOf(check: Check, side: "buy" | "sell"): Promise<PendingOrd
     kind === "place" && pendingStates.includes(state)
   );
   // The operation's schema has checked the parameters.
-  return placed.map(({ params, reference }) => ({ params: params as OrderParams, reference }))
+  return placed.map(({ params, approved: { reference } }) => ({ params: params as OrderParams, reference }))
     .filter(({ params }) => params.side === side);
 }
 

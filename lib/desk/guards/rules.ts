@@ -7,8 +7,8 @@
  * @module
  */
 import type { Limits } from "../../client/limits.ts";
-import type { Decimal } from "../../decimal.ts";
 import type { PlannedWrite } from "../desk.ts";
+import type { ApprovedTerms } from "../intent.ts";
 import { allowShort, buyingPower } from "./broker_figures.ts";
 import { Check, type GuardDeps, type Rule } from "./check.ts";
 import { priceCollar, tick } from "./prices.ts";
@@ -41,10 +41,15 @@ export const rules: readonly Rule[] = [
   buyingPower,
 ];
 
-/** Values from the check of the rules, for the record of the intent. */
-export interface Approval {
-  /** Price that the value limits use for an order without a price. */
-  reference?: Decimal;
+/** Returns what the record of an approved intent contains. @returns `undefined` if the order's own terms are enough. */
+async function termsOf(check: Check): Promise<ApprovedTerms | undefined> {
+  const { order: { price, symbol, quantity }, params } = check;
+  const terms: ApprovedTerms = {
+    ...price === undefined && { reference: await check.price("maxDayValue") },
+    ...params.symbol === undefined && { symbol },
+    ...params.quantity === undefined && { quantity },
+  };
+  return Object.keys(terms).length === 0 ? undefined : terms;
 }
 
 /**
@@ -54,15 +59,13 @@ export interface Approval {
 export function guardsOf(
   limits: Limits,
   deps: GuardDeps,
-): (planned: PlannedWrite) => Promise<Approval | undefined> {
+): (planned: PlannedWrite) => Promise<ApprovedTerms | undefined> {
   return async (planned) => {
     const { operation, params } = planned;
     if (operation.order === "cancel") return undefined;
     const check = new Check(limits, deps, planned);
     const changesTerms = "quantity" in params || "price" in params;
     for (const rule of rules) if (changesTerms || rule.checksEveryWrite) await rule.check(check);
-    return changesTerms && check.order.price === undefined
-      ? { reference: await check.price("maxDayValue") }
-      : undefined;
+    return changesTerms ? await termsOf(check) : undefined;
   };
 }

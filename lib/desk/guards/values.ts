@@ -179,18 +179,18 @@ function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
     const since = check.dayStart(check.order.market);
     const chains: Chain[] = [];
     for (const intent of await check.intents()) {
-      const { kind, operation, params, state, orderIds, sentAt, createdAt, reference } = intent;
+      const { kind, operation, params, state, orderIds, sentAt, createdAt, approved } = intent;
       if (state === "rejected" || (sentAt ?? createdAt) < since) continue;
       const terms = params as OrderParams;
       const before = kind === "amend"
         ? chains.find((each) => each.orderIds.has(terms.orderId ?? ""))
         : undefined;
-      const symbol = terms.symbol ?? before?.symbol;
-      const quantity = terms.quantity ?? before?.quantity;
-      if (symbol === undefined || quantity === undefined) continue; // it amends an order that was not placed today
+      const symbol = terms.symbol ?? before?.symbol ?? approved.symbol;
+      const quantity = terms.quantity ?? before?.quantity ?? approved.quantity;
+      if (symbol === undefined || quantity === undefined) continue; // it changes neither quantity nor price
       const market = marketOf(operation, { ...terms, symbol });
       const orderType = terms.orderType ?? before?.orderType;
-      const price = ownPriceOf({ ...terms, orderType }) ?? reference ?? before?.price ??
+      const price = ownPriceOf({ ...terms, orderType }) ?? approved.reference ?? before?.price ??
         lastOf(await check.quoteOf({ symbol, market }));
       if (price === undefined) {
         throw check.unchecked(rule, `an order of "${symbol}" without a price is being sent`);
