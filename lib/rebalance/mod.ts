@@ -51,6 +51,8 @@ export {
   endPlan,
   findPlan,
   notePlan,
+  planOfStep,
+  plansIn,
   plansLike,
   plansOf,
   plansOfRuns,

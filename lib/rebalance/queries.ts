@@ -207,6 +207,34 @@ export async function plansOf(
   return rows.map(recordOf);
 }
 
+/** Returns all plans of an account that are in a state, newest first. */
+export async function plansIn(
+  store: Store,
+  account: string,
+  state: PlanState,
+): Promise<PlanRecord[]> {
+  const rows = await store.all<PlanRow>(
+    "select * from rebalance where account = ? and state = ? order by planned_at desc, hash",
+    account,
+    state,
+  );
+  return rows.map(recordOf);
+}
+
+/** Returns the newest plan of a run's step; `undefined` if it has none. */
+export async function planOfStep(
+  store: Store,
+  account: string,
+  stepKey: string,
+): Promise<PlanRecord | undefined> {
+  const row = await store.get<PlanRow>(
+    "select * from rebalance where account = ? and run_key = ? order by planned_at desc, hash limit 1",
+    account,
+    stepKey,
+  );
+  return row && recordOf(row);
+}
+
 /**
  * Returns the plans of an account that may have been executed between two instants, oldest first. The times of orders
  * come from the broker's clock, which can differ from this machine's clock.

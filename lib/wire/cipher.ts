@@ -168,6 +168,6 @@ function checkBlocks(bytes: Uint8Array): void {
   if (bytes.length % BLOCK_LENGTH === 0) return;
   throw wireError(
     "cipher-block",
-    `Cannot read body: ${bytes.length} bytes are not a whole number of blocks of 16`,
+    `Cannot encrypt or decrypt a body: ${bytes.length} bytes are not a whole number of blocks of 16`,
   );
 }

@@ -211,7 +211,8 @@ deskTest(
           if (typeof value !== "function") return value;
           return (...given: unknown[]) => {
             // The last reading of the search found the order, and the answer is read from the intent's changes.
-            const isAnswer = when === "answer" && isSent && /^select seq, at, from_state/.test(String(given[0]));
+            const isAnswer = when === "answer" && isSent &&
+              /^select seq, at, from_state/.test(String(given[0]));
             if (isFailing || isAnswer) throw new StoreError("the disk is gone", { code: "sqlite" });
             return value.apply(target, given);
           };

@@ -8,6 +8,8 @@ import {
   endPlan,
   findPlan,
   notePlan,
+  planOfStep,
+  plansIn,
   plansLike,
   plansOf,
   recordPlan,
@@ -67,6 +69,20 @@ storeTest(
     assertEquals(await plansOf(store, { account: "other" }), []);
   },
 );
+
+storeTest("a running plan is found behind any number of newer plans", async (store) => {
+  await recordPlan(store, { ...recorded, runKey: "weekly/1/rebalance" });
+  await approvePlan(store, key, approval);
+  await beginPlan(store, key, beginning);
+  for (let index = 0; index < 25; index++) {
+    const hash = plan.hash.replace(/^../, String(10 + index));
+    await recordPlan(store, { ...recorded, plan: { ...plan, hash }, at: 3_000 + index });
+  }
+  assertEquals((await plansOf(store, { account: "main" })).some(({ hash }) => hash === plan.hash), false);
+  assertEquals((await plansIn(store, "main", "running")).map(({ hash }) => hash), [plan.hash]);
+  assertEquals((await planOfStep(store, "main", "weekly/1/rebalance"))?.hash, plan.hash);
+  assertEquals(await planOfStep(store, "main", "weekly/2/rebalance"), undefined);
+});
 
 storeTest("only an approved plan begins, before its approval expires", async (store) => {
   assertEquals(await codeOf(() => beginPlan(store, key, beginning)), "plan-unknown");

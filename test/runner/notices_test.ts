@@ -95,10 +95,10 @@ testBoth(
       nextTryAt: Date.parse("2025-12-23T08:45:30Z"),
       traceId: first?.traceId,
     });
-    assertEquals(await countUnsent(b.store), { failed: 1, givenUp: 0 });
+    assertEquals(await countUnsent(b.store), { queued: 0, failed: 1, givenUp: 0 });
     await b.machine.pass(10 * HOUR);
     assertEquals(tries(b).at(-1), "chat given-up 12");
-    assertEquals(await countUnsent(b.store), { failed: 0, givenUp: 1 });
+    assertEquals(await countUnsent(b.store), { queued: 0, failed: 0, givenUp: 1 });
     assertStringIncludes(
       unsentText(await countUnsent(b.store))!,
       "1 notice was not sent, and hsgate does not try again",
@@ -126,7 +126,7 @@ testBoth(
     assertEquals(sent, 0);
     await retryNotices(b.store, (await unsentNotices(b.store)).map(({ key }) => key), b.machine.now());
     await b.scheduler.deliver();
-    assertEquals([sent, await countUnsent(b.store)], [1, { failed: 0, givenUp: 0 }]);
+    assertEquals([sent, await countUnsent(b.store)], [1, { queued: 0, failed: 0, givenUp: 0 }]);
     assertEquals((await noticesOf(b.store, KEY)).map(({ state }) => state), ["sent"]);
     await b.scheduler.stop();
   },

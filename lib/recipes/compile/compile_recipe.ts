@@ -389,7 +389,7 @@ function connectionOf(source: RecipeSource["connect"]): RecipeConnection | undef
 }
 
 /** Returns the URL of a file's folder. */
-function folderOf(fileName: string): URL | undefined {
+function folderOf(fileName: string): URL {
   if (fileName.startsWith("file:")) return new URL(".", fileName);
   return new URL(".", fileUrl(fileName));
 }

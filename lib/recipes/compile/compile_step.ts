@@ -57,7 +57,7 @@ export interface StepCompileContext {
   /** The recipe's connection. */
   connect: RecipeConnection | undefined;
   /** The recipe's folder. */
-  folder: URL | undefined;
+  folder: URL;
   /** Aborting it stops loading steps from files. */
   signal?: AbortSignal;
   /** Whether custom steps must not be loaded. Only the imports in their texts are then checked. */

@@ -76,7 +76,7 @@ interface StepMaker {
 /** Where step files are searched. */
 interface StepFileContext {
   /** The recipe's folder. */
-  folder: URL | undefined;
+  folder: URL;
   /** Aborting it stops loading step files. */
   signal?: AbortSignal;
   /** See `CompileOptions`. */
@@ -251,9 +251,6 @@ async function ownMaker(
 ): Promise<StepMaker | Found> {
   if (!/^\.\/(?!\/|.*(\.\.\/|\/\/|[\\?#]|%2[ef])).+\.ts$/i.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
-  }
-  if (folder === undefined) {
-    return expected(["uses"], "a recipe in a file: a custom step is another file beside it");
   }
   const file = new URL(uses, folder);
   const { describeOwnStep, runOwnStep } = await loadOwnSteps();

@@ -20,8 +20,11 @@ export interface SentWrite {
   operation: string;
   /** Whether the write only cancels orders. */
   cancels: boolean;
-  /** `refused` if the broker rejected the write, `open` while there is no answer. */
-  outcome: "open" | "ok" | "refused" | "unknown";
+  /**
+   * `open` while there is no answer, `refused` if the broker rejected the write. `resolved` if a reading of the lists
+   * has resolved the intent of a write whose outcome was unknown: the write may have been executed or not.
+   */
+  outcome: "open" | "ok" | "refused" | "unknown" | "resolved";
   /** Operations that list what the write created or changed. */
   lists: readonly string[];
   /** What to check, in words. */
@@ -126,7 +129,7 @@ export class WriteGuard {
         const found = await desk.reconcile(options);
         // The desk has an intent for each of these writes, and this reading has compared all of them.
         const areAllResolved = options?.leavesOut === undefined && found.unresolved.length === 0;
-        if (areAllResolved) { for (const write of open) write.outcome = "ok"; }
+        if (areAllResolved) { for (const write of open) write.outcome = "resolved"; }
         return found;
       },
     };
@@ -246,6 +249,7 @@ const words: Readonly<Record<SentWrite["outcome"], string>> = {
   ok: "done",
   refused: "not done",
   unknown: "with an unknown outcome",
+  resolved: "resolved from the broker's lists",
 };
 
 /** Lists the sent writes: `orders.place (done), orders.place (without an answer yet)`. */

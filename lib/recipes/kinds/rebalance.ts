@@ -20,9 +20,10 @@ import {
   hasChanged,
   makePlan,
   type Plan,
+  planOfStep,
   planPage,
   type PlanRecord,
-  plansOf,
+  plansIn,
   readBrokerAccount,
   readExecutionTerms,
   readRebalanceSettings,
@@ -182,9 +183,8 @@ async function earlierPlan(
   { store, account }: StepDesk,
   { stepKey, recipe }: StepContext,
 ): Promise<PlanRecord | undefined> {
-  const plans = await plansOf(store, { account });
-  return plans.find(({ runKey }) => runKey === stepKey) ??
-    plans.find(({ runKey, state }) => state === "running" && runKey?.startsWith(`${recipe}/`));
+  return await planOfStep(store, account, stepKey) ??
+    (await plansIn(store, account, "running")).find(({ runKey }) => runKey?.startsWith(`${recipe}/`));
 }
 
 /** Makes a plan, records it, and does what the mode says. */

@@ -48,34 +48,33 @@ export async function noticesOf(store: Store, runKey: string): Promise<NoticeRow
 interface UnsentOptions {
   /** Omits notices that were not tried yet. */
   failedOnly?: boolean;
-  /** Selects only the notices of this recipe. */
-  recipe?: string;
   /** Maximum number of rows. @default 1000 */
   limit?: number;
 }
 
 /** Returns notices that were not sent, oldest first. */
 export async function unsentNotices(store: Store, options: UnsentOptions = {}): Promise<NoticeRow[]> {
-  const { failedOnly = false, recipe, limit = 1000 } = options;
-  return (await unsentRows(store, failedOnly ? 1 : 0, limit)).map(rowOf)
-    .filter((row) => recipe === undefined || row.recipe === recipe);
+  const { failedOnly = false, limit = 1000 } = options;
+  return (await unsentRows(store, failedOnly ? 1 : 0, limit)).map(rowOf);
 }
 
-/** Counts of notices that were tried and not sent. */
+/** Counts of notices that were not sent. */
 interface UnsentCount {
+  /** Not tried yet. */
+  queued: number;
   /** Tried; another try is planned. */
   failed: number;
   /** Tried; no further try is planned. */
   givenUp: number;
 }
 
-/** Counts the notices that were tried and not sent. */
+/** Counts the notices that were not sent. */
 export async function countUnsent(store: Store): Promise<UnsentCount> {
-  const { failed, given_up: givenUp } = await countUnsentRows(store);
-  return { failed, givenUp };
+  const { queued, failed, given_up: givenUp } = await countUnsentRows(store);
+  return { queued, failed, givenUp };
 }
 
-/** Returns a text that says how many notices were not sent, and what to do; `undefined` if all were sent. */
+/** Returns a text that says how many notices could not be sent, and what to do; `undefined` if none failed. */
 export function unsentText({ failed, givenUp }: UnsentCount): string | undefined {
   const all = failed + givenUp;
   if (all === 0) return undefined;

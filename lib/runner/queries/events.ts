@@ -390,13 +390,16 @@ export async function unsentRows(store: Store, leastTries: number, most: number)
   );
 }
 
-/** Counts the notices that were tried and not sent. */
-export async function countUnsentRows(store: Store): Promise<{ failed: number; given_up: number }> {
-  return await store.get<{ failed: number; given_up: number }>(
-    `select count(*) filter (where given_up_at is null) as failed,
-        count(*) filter (where given_up_at is not null) as given_up
-      from outbox where sent_at is null and tries > 0`,
-  ) ?? { failed: 0, given_up: 0 };
+/** Counts the notices that were not sent. */
+export async function countUnsentRows(
+  store: Store,
+): Promise<{ queued: number; failed: number; given_up: number }> {
+  return await store.get<{ queued: number; failed: number; given_up: number }>(
+    `select count(*) filter (where tries = 0) as queued,
+        count(*) filter (where tries > 0 and given_up_at is null) as failed,
+        count(*) filter (where tries > 0 and given_up_at is not null) as given_up
+      from outbox where sent_at is null`,
+  ) ?? { queued: 0, failed: 0, given_up: 0 };
 }
 
 /** Makes an unsent notice due again, even if it was given up. */

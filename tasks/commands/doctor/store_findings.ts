@@ -10,13 +10,20 @@ import { failed, type Finding, ok, warning } from "./findings.ts";
 import type { StoreFlags } from "../shared/session.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
 
-/** Checks for notices that could not be sent. Ignores notices that were not tried yet. */
+/** Checks for notices that could not be sent, or that no scheduler has tried to send yet. */
 export async function storeFindings(flags: StoreFlags, host: Host): Promise<Finding[]> {
   if (!await storeExists(flags, host)) return [];
   try {
     await using store = await openStore(flags, { host, mustExist: true });
-    const { failed: waiting, givenUp } = await countUnsent(store);
-    if (waiting + givenUp === 0) return [ok("notices", "no notice failed")];
+    const { queued, failed: waiting, givenUp } = await countUnsent(store);
+    if (waiting + givenUp === 0) {
+      return [
+        ok(
+          "notices",
+          queued === 0 ? "all notices were sent" : `${queued} not tried yet; a scheduler sends them`,
+        ),
+      ];
+    }
     const [first] = await unsentNotices(store, { failedOnly: true, limit: 1 });
     const reason = first?.error === undefined ? "" : `; the oldest: ${first.error}`;
     return [

@@ -18,7 +18,7 @@ import {
   passingRules,
   type Plan,
   planPage,
-  plansOf,
+  plansIn,
   readAccount,
   readBrokerAccount,
   readExecutionTerms,
@@ -145,7 +145,7 @@ export async function brokerAccount(client: Client, file: RebalanceFile, host: H
  * @throws {BrokerError} With the code `plan-other`, if a plan is running.
  */
 async function refuseUnfinished({ store, account }: OpenDesk): Promise<void> {
-  const running = (await plansOf(store, { account })).find(({ state }) => state === "running");
+  const [running] = await plansIn(store, account, "running");
   if (running === undefined) return;
   const short = shortHash(running.hash);
   throw new BrokerError(

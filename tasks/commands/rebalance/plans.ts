@@ -16,6 +16,7 @@ import {
   hasOtherRecipe,
   planPage,
   type PlanRecord,
+  plansIn,
   plansOf,
   progressOf,
   type RebalanceReport,
@@ -207,16 +208,14 @@ async function ownPlan(store: Store, account: string, given: string, verb: strin
  * @throws {UsageError} If no plan is running, and none or more than one is approved.
  */
 async function onlyPlan(store: Store, account: string): Promise<PlanRecord> {
-  const plans = (await plansOf(store, { account })).filter(({ state }) =>
-    state === "running" || state === "approved"
-  );
-  const [plan, other] = plans.filter(({ state }) => state === "running").concat(
-    plans.filter(({ state }) => state === "approved"),
-  );
+  const [running] = await plansIn(store, account, "running");
+  if (running !== undefined) return running;
+  const plans = await plansIn(store, account, "approved");
+  const [plan, other] = plans;
   if (plan === undefined) {
     throw new UsageError('Cannot execute a plan: none is approved or running; "rebalance show" lists them');
   }
-  if (plan.state === "running" || other === undefined) return plan;
+  if (other === undefined) return plan;
   throw new UsageError(
     `Cannot choose the plan to execute: there is more than one; write one of these hashes: ${
       plans.map(({ hash }) => shortHash(hash)).join(", ")

@@ -95,7 +95,7 @@ export async function notRunLines(
     const ended = reason === "resolved"
       ? `was already started, and a person resolved it as ${state}`
       : meanwhile
-      ? `was run by another process in the meantime and ended as ${state}${because}`
+      ? `ended as ${state} in the meantime${because}`
       : `has already run and ended as ${state}${because}`;
     // A failed run may have sent some of its orders.
     const again = state === "failed" && recipe.class === "write"
