@@ -126,7 +126,8 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
       "it loads a file that was not checked: only files that an import names with a fixed text are checked, " +
       `and are trusted with the step (${reason})`;
   }
-  if (reason.startsWith("The lockfile is out of date")) {
+  // Deno first looks for versions that its lock file does not list. They may be missing from its cache.
+  if (reason.startsWith("The lockfile is out of date") || reason.includes("--cached-only is specified")) {
     reason = "it loads a package that is not one of hsgate's own";
   }
   return new OwnStepError(`Cannot use step "${nameOf(file)}": ${reason}`, { code: "own-step" });
