@@ -15,12 +15,12 @@
 export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]/gu;
 
 /**
- * Returns a pattern for control and format characters, including line ends, tabs and line separators. Also matches the
- * backslash of a text that looks like one of our escapes.
+ * Returns a pattern for the characters of {@linkcode hidden}, line ends and tabs. Also matches the backslash of a text
+ * that looks like one of our escapes.
  */
-const escapedCharacters = () => /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
+const escapedCharacters = () => /[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]|\\(?=u[\da-f]{4})/gu;
 /** Returns a pattern for a decoded escape: such a character, or half of a surrogate pair. */
-const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
+const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{DI}\p{Cs}\u2028\u2029\u2800\\]$/u;
 
 /**
  * Returns a pattern for a text that a spreadsheet may run as a formula. The signs `=`, `+`, `-` and `@` may be
@@ -52,7 +52,7 @@ export function shownJson(json: string): string {
  *
  * A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, so such a text gets an apostrophe in
  * front. In many countries spreadsheets split a CSV file at `;`, also within quotes, so the part after a `;` gets an
- * apostrophe too. Control and format characters and line separators become `\u` escapes, so that a row is one line.
+ * apostrophe too. Control and invisible characters, line ends and tabs become `\u` escapes, so that a row is one line.
  */
 export function cellText(text: string): string {
   const whole = formulaStart().test(text) && !NUMBER.test(text) ? `'${text}` : text;
