@@ -8,9 +8,8 @@ import { Currency } from "../dictionaries/currency.ts";
 import { ResponseCode } from "../dictionaries/response_code.ts";
 import type { Issue } from "../errors.ts";
 import { operations } from "./mod.ts";
-import type { AnyOperation } from "./operation.ts";
+import { type AnyOperation, parseRefusal } from "./operation.ts";
 import { type FieldInfo, type FieldsInfo, InexactNumber, type ValueType } from "./types.ts";
-import { parseRefusal } from "./wire_rows.ts";
 
 /** How often a form was seen, and the shortest and the longest length in characters. */
 export type Lengths = readonly [times: number, shortest: number, longest: number];

@@ -1,6 +1,5 @@
 /**
  * Keeps the broker's original rows together with the decoded ones, to find members that the catalogue does not list.
- * Decides which answers are too large to be parsed.
  *
  * @module
  */
@@ -151,57 +150,4 @@ export function unknownMembers(operation: AnyOperation, data: unknown): Map<stri
   const known = isList ? fields.rows?.type.fields : record?.type.fields ?? response.fields;
   if (known !== undefined) { for (const row of rows) if (isRecord(row)) eachUnknown(known, row, count); }
   return counts;
-}
-
-/**
- * Maximum nesting of an answer that is parsed. Millions of levels would take many seconds, in which nothing else runs.
- */
-export const MOST_PARSED_LEVELS = 50_000;
-
-/**
- * Maximum number of commas and opening brackets in an answer that is parsed. This limits its values: an empty list
- * needs three bytes in the text, but more than a hundred in memory.
- */
-export const MOST_PARSED_VALUES = 2_000_000;
-
-/** Why an answer is not parsed. */
-export interface ParseRefusal {
-  /** What the answer has too much of, for messages. */
-  reason: string;
-  code: "too-deep" | "too-many-values";
-}
-
-/**
- * Returns why JSON is not parsed: it has too many levels or values. Does not scan short texts, which cannot exceed the
- * limits.
- */
-export function parseRefusal(text: string): ParseRefusal | undefined {
-  if (text.length <= MOST_PARSED_LEVELS) return undefined;
-  let depth = 0;
-  let values = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x5b || code === 0x7b) {
-      values++;
-      if (++depth > MOST_PARSED_LEVELS) return tooDeep(MOST_PARSED_LEVELS);
-    } else if (code === 0x5d || code === 0x7d) {
-      depth--;
-    } else if (code === 0x2c) {
-      values++;
-    } else if (code === 0x22) {
-      // Brackets and commas in texts do not count.
-      for (at++; at < text.length && text.charCodeAt(at) !== 0x22; at++) {
-        if (text.charCodeAt(at) === 0x5c) at++;
-      }
-    }
-    if (values > MOST_PARSED_VALUES) {
-      return { reason: `it has more than ${MOST_PARSED_VALUES} values`, code: "too-many-values" };
-    }
-  }
-  return undefined;
-}
-
-/** Returns the refusal of an answer with more than `most` levels. */
-export function tooDeep(most: number): ParseRefusal {
-  return { reason: `it has more than ${most} levels of lists and objects`, code: "too-deep" };
 }

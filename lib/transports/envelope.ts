@@ -6,9 +6,16 @@
  * @module
  */
 import { RejectedError, UnmappedError } from "../errors.ts";
-import { type AnyOperation, encodeParams, gatewayPath, isListed } from "../operations/operation.ts";
+import {
+  type AnyOperation,
+  encodeParams,
+  gatewayPath,
+  isListed,
+  parseRefusal,
+  tooDeep,
+} from "../operations/operation.ts";
 import { InexactNumber } from "../operations/types.ts";
-import { parseRefusal, rememberMissingList, rememberWire, tooDeep } from "../operations/wire_rows.ts";
+import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
 import {
   type CallContext,
   type Refused,

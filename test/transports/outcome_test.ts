@@ -12,9 +12,8 @@ import {
   showValue,
   TransportError,
 } from "../../lib/errors.ts";
-import { parseRefusal } from "../../lib/operations/wire_rows.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import type { AnyOperation } from "../../lib/operations/operation.ts";
+import { type AnyOperation, parseRefusal } from "../../lib/operations/operation.ts";
 import { provingLists } from "../../lib/operations/proof.ts";
 import { memory } from "../../lib/transports/memory.ts";
 import { adviceFor } from "../../tasks/terminal/error_report.ts";
