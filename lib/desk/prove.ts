@@ -407,7 +407,7 @@ export function provesAbsence(
     return {
       missing: `${ABSENT_READINGS} readings of the lists over ${
         Math.ceil(leastMs / 1000)
-      } s; so far ${count}`,
+      } s; so far ${count} over ${Math.floor((lastAt - firstAt) / 1000)} s`,
     };
   }
   if (firstBrokerAt === undefined || lastBrokerAt === undefined) {

@@ -269,11 +269,11 @@ Deno.test("an unknown order stays unknown, blocks the same order, and a person r
   const shown = await at.run(["orders", "show", row.intent]);
   assertStringIncludes(shown.out, "buy 100 of 00700.HK");
   assertStringIncludes(shown.out, `hsgate orders resolve ${row.intent} not-sent --because`);
-  assertMatch(shown.out, /missing +3 readings of the lists over 60 s; so far \d/);
+  assertMatch(shown.out, /missing +3 readings of the lists over 60 s; so far \d+ over \d+ s/);
   const table = await at.run(["orders"], { columns: 80 });
   assertMatch(
     table.out,
-    /unknown: missing for a proof: 3 readings of the lists over 60 s; so far \d+; see: hsgate orders show/,
+    /unknown: missing for a proof: 3 readings of the lists over 60 s; so far \d+ over \d+ s; see: hsgate orders show/,
   );
   assertStringIncludes(table.out, `orders show ${row.intent}\n`);
   const again = await at.run([...BUY, "--yes"]);
