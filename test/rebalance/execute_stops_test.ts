@@ -402,7 +402,7 @@ deskTest(
 deskTest(
   "an old quote, or a quantity that is not a multiple of the broker's lot, is an error before anything is sent",
   async (house) => {
-    const { client, store, clock } = house;
+    const { client, store } = house;
     const wrong = await planAt(client, [{ ...PURCHASE, quantity: "150" }]);
     await using at = await executor(house, { onWait() {} });
     const sent = house.count("orders.place");
@@ -443,7 +443,6 @@ deskTest(
       'a board lot of "00700.HK" that the broker confirms: it sent no board lot',
     );
     assertEquals([sent(), (await findPlan(store, ACCOUNT, plan.hash))?.state], [0, "approved"]);
-    void clock;
   },
 );
 
@@ -460,8 +459,7 @@ deskTest("a recorded plan is executed only after its approval", async (house) =>
 });
 
 deskTest("the odd shares of a sale are ordered as an odd lot", async (house) => {
-  const { client, trader } = house;
-  void trader;
+  const { client } = house;
   const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50", isOddLot: true }]);
   await using at = await executor(house, { onWait() {} });
   const report = await at.run(plan, { ...QUICK, peg: "bid", collar: "0.1", deadline: "5m" });
