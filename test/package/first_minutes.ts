@@ -37,14 +37,10 @@ async function stop(child: Deno.ChildProcess, outputs: readonly ReadableStreamDe
   assertEquals((await child.status).code, 0);
 }
 
-/**
- * Types every block that is for the machine. Resolves to the number of commands, and `of`: the output of a block, by
- * its last line.
- */
+/** Types every block that is for the machine. Resolves to `of`: it returns the output of a block, by its last line. */
 async function walk(machine: Machine, own: "npx" | "deno") {
   const [http, push] = freePorts();
   const printed = new Map<string, string>();
-  let commands = 0;
   let close = () => Promise.resolve();
   let alerts: { read(isSo: (text: string) => boolean, what: string): Promise<void> } | undefined;
   await machine.goTo(root.replace(/\/$/, ""));
@@ -57,7 +53,6 @@ async function walk(machine: Machine, own: "npx" | "deno") {
       await Deno.writeTextFile(`${await machine.folder()}/${path}`, `${block}\n`);
       continue;
     }
-    commands += block.split("\n").length;
     if (block.startsWith("hsgate sim ")) {
       const sim = machine.start(block);
       const out = sim.stdout.pipeThrough(new TextDecoderStream()).getReader();
@@ -85,7 +80,7 @@ async function walk(machine: Machine, own: "npx" | "deno") {
     }
   }
   await close();
-  return { commands, of: (line: string) => printed.get(line) ?? "" };
+  return { of: (line: string) => printed.get(line) ?? "" };
 }
 
 /**
