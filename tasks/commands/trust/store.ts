@@ -1,5 +1,5 @@
 /**
- * Shows the unfinished runs, queued notices and open order writes of a store that came with a folder, for
+ * Shows the unfinished runs, queued notices and unresolved order writes of a store that came with a folder, for
  * `hsgate trust`.
  *
  * @module
@@ -41,8 +41,8 @@ const MOST_LINES = 50;
 const MOST_SHOWN = 2_000;
 
 /**
- * Reads the unfinished runs, queued notices and open order writes of a store. Reads a private copy, because opening a
- * store would complete transactions of another program.
+ * Reads the unfinished runs, queued notices and unresolved order writes of a store. Reads a private copy, because
+ * opening a store would complete transactions of another program.
  *
  * @throws {UsageError} If there is no store at the path, or others could have written it.
  */
@@ -82,7 +82,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
   }
 }
 
-/** Prints the unfinished runs, queued notices and open order writes of a store. */
+/** Prints the unfinished runs, queued notices and unresolved order writes of a store. */
 export function showStore({ path, recipes, runs, notices, intents }: StoreOffer, host: Host): void {
   host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
   const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));
@@ -102,7 +102,8 @@ export function showStore({ path, recipes, runs, notices, intents }: StoreOffer,
   warn(`has ${counted(notices.length, "queued notice")} (a scheduler sends them)`);
   list(notices, ({ notice, channel }) => `${notice}  by ${channel}`);
   if (intents.length === 0) return;
-  warn(`has ${counted(intents.length, "open order write")} (they block the same order, and count in limits)`);
+  const writes = counted(intents.length, "unresolved order write");
+  warn(`has ${writes} (they block the same order, and count in limits)`);
   list(
     intents,
     ({ intent, account, operation, state }) => `${intent}  ${operation}, ${state}, of ${account}`,
