@@ -138,18 +138,26 @@ Deno.test("doctor says that there is no trade login, and ends with 6", async () 
   );
 });
 
-Deno.test("doctor says that the password is wrong, does not show it, and ends with 6", async () => {
+/** Counts the trade logins that arrive at a gateway. A delay of zero changes nothing else. */
+function countLogins({ faults }: Awaited<ReturnType<typeof simulate>>): () => number {
+  faults.arm({ kind: "delay", ms: 0, when: "request", operation: "account.login", times: 1000 });
+  return () => faults.struck("delay");
+}
+
+Deno.test("doctor says that the password is wrong, tries it once, does not show it, and ends with 6", async () => {
   await using gateway = await simulate();
+  const logins = countLogins(gateway);
   const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: "999999" };
   const { code, out } = await cli(["doctor", "--json"], { env });
   assertEquals(code, 6);
   assertStringIncludes(textOf(out, "trade login"), "wrong trade password, or the wrong key for it");
   assertEquals(out.includes("999999"), false);
-  assertEquals(gateway.state().tradeLogin, "out");
+  assertEquals([gateway.state().tradeLogin, logins()], ["out", 1]);
 });
 
-Deno.test("doctor says that the key of the password is wrong", async () => {
+Deno.test("doctor says that the key of the password is wrong, and tries it once", async () => {
   await using gateway = await simulate();
+  const logins = countLogins(gateway);
   const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD_KEY: "ZmVkY2JhOTg3NjU0MzIxMA==" };
   const { code, out } = await cli(["doctor", "--json"], { env });
   assertEquals(code, 6);
@@ -157,6 +165,7 @@ Deno.test("doctor says that the key of the password is wrong", async () => {
     textOf(out, "trade login"),
     "the broker cannot decrypt the password, so its key is wrong (1003",
   );
+  assertEquals(logins(), 1);
 });
 
 const temporary: [what: string, code: string, text: string][] = [
