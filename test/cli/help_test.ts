@@ -3,26 +3,18 @@ import { commands } from "../../tasks/commands/table.ts";
 import { glossary, topics } from "../../tasks/terminal/topics.ts";
 import { cli, spawned } from "./support.ts";
 
-Deno.test("hsgate --help lists the main commands and the exit codes, in lines of at most 80 characters", async () => {
+Deno.test("hsgate --help lists every command with its summary, and the exit codes, in lines of at most 80 characters", async () => {
   const { code, out, err } = await cli(["--help"]);
   assertEquals({ code, err }, { code: 0, err: "" });
-  const names = [
-    "run",
-    "export day-book",
-    "call",
-    "quote",
-    "watch",
-    "login",
-    "sim",
-    "demo",
-    "doctor",
-    "lease",
-    "keys new",
-    "keys check",
-    "inspect",
-    "operations",
-  ];
-  for (const name of names) assertStringIncludes(out, `\n  ${name} `);
+  const [, section = ""] = /\nCommands\n([^]*?)\n\n/.exec(out) ?? [];
+  const listed: [name: string, summary: string][] = [];
+  for (const line of section.split("\n")) {
+    const [, name, text = ""] = /^(?: {2}(\S.*?))? {2,}(\S.*)$/.exec(line) ?? [];
+    // A line without a name continues the summary of the line before.
+    if (name === undefined) listed.at(-1)![1] += ` ${text}`;
+    else listed.push([name, text]);
+  }
+  assertEquals(listed, commands.map(({ name, summary }) => [name, summary]));
   for (const exit of ["0", "1", "2", "3", "4", "5", "6", "7", "130"]) {
     assert(new RegExp(`\\n  ${exit} +\\S`).test(out), `exit code ${exit} is explained`);
   }
