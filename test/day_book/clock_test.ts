@@ -4,6 +4,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { BrokerClock, describeDifference } from "../../lib/client/broker_clock.ts";
 import { type DayBookEvent, exportDayBook } from "../../lib/day_book/mod.ts";
 import { connect } from "../../lib/client/connect.ts";
+import { reportBrokerTime } from "../../lib/transports/transport.ts";
 import { openHouse } from "../conformance/house.ts";
 import { bookOf, DAY, LATER, openBook, summaryOf } from "./books.ts";
 import { okText } from "./scripted_gateway.ts";
@@ -60,6 +61,38 @@ Deno.test("exportDayBook() without the broker's time makes no day final that end
   const { brokerClock, days: [day] } = await timed.again();
   assertEquals([brokerClock, day?.status], [undefined, "final"]);
   assertEquals(summaryOf(timed.files(DAY)).brokerClock, undefined);
+});
+
+Deno.test("exportDayBook() ignores invalid times in answers and quotes: it reports no difference, and the broker's time is unknown", async () => {
+  const cases: [date: string, quoteTime: string, isValid: boolean][] = [
+    ["Thu, 01 Jan 1970 00:00:00 GMT", "00000000000000", false],
+    ["Fri, 15 Aug 2008 02:00:00 GMT", "0", false],
+    ["Fri, 31 Dec 9999 23:59:59 GMT", "20250230160810", false],
+    ["soon", "20250815250810", false],
+    // The controls: a valid time of a quote, and one of an answer.
+    ["Thu, 01 Jan 1970 00:00:00 GMT", "20250819160810", true],
+    [new Date(LATER).toUTCString(), "00000000000000", true],
+  ];
+  for (const [date, marketTime, isValid] of cases) {
+    await using book = openBook(bookOf("hk", 3));
+    book.broker.date = () => date;
+    book.broker.answer = ({ key }) =>
+      key === "BasicQot"
+        ? okText(JSON.stringify({
+          basicQot: [{ security: { dataType: 10000, code: "00700.HK" }, lastPrice: 592, marketTime }],
+        }))
+        : undefined;
+    const told: DayBookEvent[] = [];
+    const result = await book.again({ onProgress: (event) => told.push(event) });
+    const { brokerClock, clockDifferenceMs, days: [day] } = result;
+    assertEquals([brokerClock, clockDifferenceMs, day?.status], [
+      isValid ? undefined : "unknown",
+      undefined,
+      isValid ? "final" : "provisional",
+    ], `${date}, ${marketTime}`);
+    const clocks = told.filter(({ type }) => type.startsWith("clock-")).map(({ type }) => type);
+    assertEquals(clocks, isValid ? [] : ["clock-unknown"], `${date}, ${marketTime}`);
+  }
 });
 
 Deno.test("exportDayBook() takes the broker's time from a quote if no answer carries it", async () => {
@@ -169,4 +202,24 @@ Deno.test("BrokerClock keeps the latest difference, and the largest one beyond a
     describeDifference({ ms: 460 * 86_400_000 }),
     "this machine's clock is 460 days ahead of the broker's",
   );
+});
+
+Deno.test("BrokerClock gets no time that reportBrokerTime() ignores: zero, nothing, another unit, or outside 2010 to 2099", () => {
+  const now = LATER;
+  const clock = new BrokerClock(() => now, builtInCalendars);
+  const report = (time: number) => reportBrokerTime({ onBrokerTime: clock.take }, time, "answer");
+  const invalid = [0, -1, NaN, Infinity, -Infinity, now / 1000, now * 1000, Date.UTC(2010), Date.UTC(2100)];
+  for (const time of invalid) {
+    report(time);
+    assertEquals([clock.isUnknown, clock.last, clock.wrong], [true, undefined, undefined], String(time));
+  }
+  // The control: the first and the last valid time.
+  const valid = [Date.UTC(2010) + 1, Date.UTC(2100) - 1].map((time) => {
+    report(time);
+    return clock.last?.ms;
+  });
+  assertEquals(valid, [now - Date.UTC(2010) - 1, now - Date.UTC(2100) + 1]);
+  const { last, wrong } = clock;
+  for (const time of invalid) report(time);
+  assertEquals([clock.isUnknown, clock.last, clock.wrong], [false, last, wrong]);
 });
