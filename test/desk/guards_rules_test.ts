@@ -397,6 +397,28 @@ Deno.test("maxVolumeShare compares the quantity with the average volume", async 
   await assertRefuses("maxVolumeShare", ORDER, { limits }, 'set maxVolumeShare to "off" to skip this check');
 });
 
+Deno.test("allowedSymbols: a listed code passes; a part of it, another code and the amendment of another listing are refused", async () => {
+  const limits = { allowedSymbols: "00005.HK, AAPL,00700.HK, HSI2508.HK" };
+  await check(ORDER, { limits });
+  await check(AAPL, { ...us(), limits });
+  const place = { operation: "futures.place", market: { quote: { lastPrice: "25000" } } };
+  await check(FUTURE, { ...place, limits });
+  const list = '" is not in the list; allowed are 00005.HK, AAPL, 00700.HK, HSI2508.HK';
+  for (const symbol of ["A", "AAP", "MSFT"]) {
+    await assertRefuses("allowedSymbols", { ...AAPL, symbol }, { ...us(), limits }, `"${symbol}${list}`);
+  }
+  const other = { ...FUTURE, symbol: "HHI2508.HK" };
+  await assertRefuses("allowedSymbols", other, { ...place, limits }, `"HHI2508.HK${list}`);
+  // An amendment without a symbol has the listing of its order.
+  const amend = { market: "hk", orderId: "7", price: "550" };
+  const shown = { orderId: "7", market: "hk", side: "buy", quantity: "100", price: "500" };
+  const amending = (symbol: string) => ({ operation: "algo.amend", orders: [{ ...shown, symbol }], limits });
+  await check(amend, amending("00700.HK"));
+  await assertRefuses("allowedSymbols", amend, amending("00388.HK"), `"00388.HK${list}`);
+  // Without the limit, every listing may be traded.
+  await check({ ...AAPL, symbol: "MSFT" }, { ...us(), limits: { allowedSymbols: "off" } });
+});
+
 Deno.test("liveTrading refuses also an amendment that changes neither quantity nor price", async () => {
   const action = { market: "hk", orderId: "7", action: "pause" };
   const wanted = { operation: "algo.act", limits: { liveTrading: "refuse" } };
