@@ -95,6 +95,47 @@ Deno.test("next shows a pause, a second pause changes nothing, and resume ends i
   assertEquals((await cli(["resume", "beat", "--recipes", h.path, ...store])).out, "beat was not paused\n");
 });
 
+Deno.test('after pause, slots are skipped with the reason "paused" and no step begins; after resume, only later slots run', async () => {
+  await using h = await history();
+  const store = ["--store", h.file];
+  const at = (text: string) => ({ env: envOf(h.gateway), now: () => Date.parse(`${text}+08:00`) });
+  const pass = async (text: string) => {
+    const { code, err } = await cli(["schedule", h.path, ...store, "--once"], at(text));
+    assertEquals([code, err], [0, ""], text);
+  };
+  const runs = async () => {
+    const rows: Record<string, string>[] = JSON.parse(
+      (await cli(["runs", "beat", "--json", ...store])).out,
+    );
+    return rows.map(({ key, state, reason }) => [key, state, reason]).reverse();
+  };
+  const before = [
+    ["beat/main/2025-08-14", "skipped", "misfire"],
+    ["beat/main/2025-08-15", "ok", undefined],
+  ];
+  assertEquals(await runs(), before);
+  await cli(["pause", "beat", "--why", "a trial", ...store], at("2025-08-15T12:00"));
+  // On Monday after the grace of the slot, and on Tuesday within it.
+  await pass("2025-08-18T13:00");
+  await pass("2025-08-19T10:01");
+  const paused = [
+    ["beat/main/2025-08-18", "skipped", "paused"],
+    ["beat/main/2025-08-19", "skipped", "paused"],
+  ];
+  assertEquals(await runs(), [...before, ...paused]);
+  for (const [key] of paused) {
+    const { out } = await cli(["runs", "show", key!, "--json", ...store]);
+    const { startedAt, steps } = JSON.parse(out);
+    assertEquals([startedAt, steps], [undefined, []], key);
+  }
+  // Tuesday's slot is still within its grace, but the pause has ended it.
+  await cli(["resume", "beat", "--recipes", h.path, ...store], at("2025-08-19T10:02"));
+  await pass("2025-08-19T10:03");
+  assertEquals(await runs(), [...before, ...paused]);
+  await pass("2025-08-20T10:01");
+  assertEquals(await runs(), [...before, ...paused, ["beat/main/2025-08-20", "ok", undefined]]);
+});
+
 Deno.test("why, pause and resume find a recipe in the file that a scheduler loaded it from", async () => {
   await using h = await history();
   const store = ["--store", h.file];
