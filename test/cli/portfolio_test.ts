@@ -1,11 +1,21 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { add, multiply, normalize, subtract } from "../../lib/decimal.ts";
 import type { Client } from "../../lib/client/client.ts";
-import { type Portfolio, readPortfolio } from "../../lib/portfolio/portfolio.ts";
+import { type Portfolio, type PortfolioHolding, readPortfolio } from "../../lib/portfolio/portfolio.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { moneyText } from "../../tasks/commands/portfolio/body.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
-import { cli, directEnvOf, envOf, folder, MORNING, simulate, simulatePlatform, storeEnv } from "./support.ts";
+import {
+  altered,
+  cli,
+  directEnvOf,
+  envOf,
+  folder,
+  MORNING,
+  simulate,
+  simulatePlatform,
+  storeEnv,
+} from "./support.ts";
 
 const assertMatch = (text: string, pattern: RegExp) => assert(pattern.test(text), text);
 
@@ -174,6 +184,177 @@ Deno.test("a market whose holdings change while it is read is read again; if the
     if (changes > 1) assertStringIncludes(notes[0]!, "the holdings of hk changed while they were read");
   }
 });
+
+type Member = Exclude<keyof PortfolioHolding, "missing">;
+
+/** Something that the broker does not give, and how the portfolio names it. */
+interface Missing {
+  what: string;
+  markets?: string;
+  /** The broker rejects the first call of this operation. */
+  rejects?: string;
+  /** Changes a member of an answer; `undefined` removes the member. */
+  change?: (name: string, value: unknown) => unknown;
+  /** The notes that are not about one holding. */
+  notes?: string[];
+  /** Holdings that lack members; without it, no holding lacks one. */
+  holdings?: { symbols?: string[]; missing: string; lacks: Member[] };
+  also?: (portfolio: Portfolio) => void;
+}
+
+const NO_VALUE: Member[] = ["price", "quotedAt", "value", "dayProfit", "profit"];
+const NO_QUOTE = "no quote, so it has no value and no profit here";
+/** Returns a function that changes the row or quote of Tencent, and nothing else. */
+const ofTencent = (change: object) => (_: string, value: unknown): unknown => {
+  const { stockCode, security } = (value ?? {}) as { stockCode?: string; security?: { code?: string } }; // a row or a quote
+  const isIt = stockCode === "00700.HK" || security?.code === "00700.HK";
+  return isIt ? { ...value as object, ...change } : value;
+};
+
+const missing: Missing[] = [
+  {
+    what: "the quotes of a market",
+    markets: "hk",
+    rejects: "quotes.latest",
+    notes: [
+      "the broker rejected the query for quotes of hk: Cannot complete quotes.latest: 1006 not entitled",
+    ],
+    holdings: { missing: NO_QUOTE, lacks: NO_VALUE },
+  },
+  {
+    what: "the price of a listing, for which the broker writes zero",
+    markets: "hk",
+    change: ofTencent({ lastPrice: 0, lastClosePrice: 0 }),
+    holdings: { symbols: ["00700.HK"], missing: NO_QUOTE, lacks: NO_VALUE },
+  },
+  {
+    what: "the time of a quote",
+    markets: "hk",
+    change: ofTencent({ marketTime: undefined, tradeTime: undefined }),
+    holdings: {
+      symbols: ["00700.HK"],
+      missing: "no profit of the day: the quote has no time or no close of the day before",
+      lacks: ["quotedAt", "dayProfit"],
+    },
+  },
+  {
+    what: "the cost price of a share",
+    markets: "hk",
+    change: ofTencent({ costPrice: undefined }),
+    holdings: {
+      symbols: ["00700.HK"],
+      missing: "no total profit: the broker gives no cost price",
+      lacks: ["costPrice", "profit"],
+    },
+  },
+  {
+    what: "the cost price of a future",
+    markets: "futures",
+    change: (name, value) => name === "costPrice" ? undefined : value,
+    holdings: {
+      symbols: ["MHI2508.HK"],
+      missing: "no total profit and no value: the broker gives no cost price",
+      lacks: ["costPrice", "value", "profit"],
+    },
+  },
+  {
+    what: "the multiplier of a future that the reference data lack",
+    markets: "futures",
+    change(_, value) {
+      if (value === "MHI2508.HK") return "XXX2508.HK";
+      // The simulator has no such future, so it rejects the query for its quote.
+      if (!(value as { err?: string } | null)?.err?.startsWith("1016")) return value; // any value of an answer
+      const security = { dataType: 10010, code: "XXX2508.HK" };
+      const quote = { security, lastPrice: 25439, lastClosePrice: 25905, marketTime: "20250815103000" };
+      return { ok: true, err: "", data: { basicQot: [quote] } };
+    },
+    holdings: {
+      symbols: ["XXX2508.HK"],
+      missing:
+        "the reference data have no multiplier of this contract, so it has no value and no profit here",
+      lacks: NO_VALUE,
+    },
+  },
+  {
+    what: "cash",
+    markets: "us",
+    change: (name, value) => name === "enableBalance" ? undefined : value,
+    notes: ["the broker sent no cash amount for us"],
+    also: ({ markets }) => assertEquals(markets.map((each) => "cash" in each), [false]),
+  },
+  {
+    what: "one cash amount of two markets with the same currency",
+    markets: "shenzhen,shanghai",
+    change: (() => {
+      let funds = 0;
+      return (name: string, value: unknown) => name === "enableBalance" ? `${++funds}.00` : value;
+    })(),
+    notes: ["the markets of CNY have different cash (1, 2), so no sum contains it"],
+    also: ({ currencies: [cny], markets }) => {
+      assertEquals([cny!.cash, cny!.total], ["0", cny!.value]);
+      assertEquals(markets.map(({ cash }) => cash), ["1", "2"]);
+    },
+  },
+  {
+    what: "the rate of a currency",
+    markets: "hk,us",
+    change: (name, value) => name === "USD" ? undefined : value,
+    notes: ["the broker has no rate from USD to HKD, so there is no total in HKD"],
+    also: ({ total, currencies }) => {
+      assertEquals([total, currencies.map(({ currency }) => currency)], [undefined, ["HKD", "USD"]]);
+    },
+  },
+  {
+    what: "a market",
+    rejects: "account.holdings",
+    notes: ["hk was not read: Cannot complete account.holdings: 1006 not entitled"],
+    also: ({ markets }) =>
+      assertEquals(markets.map(({ market }) => market), ["us", "shenzhen", "shanghai", "futures"]),
+  },
+];
+for (const { what, markets, rejects, change, notes = [], holdings, also } of missing) {
+  Deno.test(`portfolio names what is missing in a warning and in --json, and for a holding also in its row: ${what}`, async () => {
+    await using gateway = await simulate({ days: 5 });
+    await using changed = altered(gateway, (answer) => JSON.stringify(JSON.parse(answer, change)));
+    const env = envOf(change === undefined ? gateway : changed);
+    const read = async (...words: string[]) => {
+      if (rejects !== undefined) {
+        gateway.faults.arm({ kind: "busy", operation: rejects, code: "1006", text: "not entitled" });
+      }
+      return await cli(["portfolio", ...words, ...markets === undefined ? [] : ["--markets", markets]], {
+        env,
+      });
+    };
+    const { code, out, err } = await read("--json");
+    assertEquals(code, 0, err);
+    const portfolio: Portfolio = JSON.parse(out);
+    const symbols = holdings === undefined
+      ? []
+      : holdings.symbols ?? portfolio.holdings.map(({ symbol }) => symbol);
+    assert(portfolio.holdings.length > 0);
+    const all = [...notes, ...symbols.map((symbol) => `${symbol}: ${holdings?.missing}`)];
+    assertEquals(portfolio.notes, all);
+    assertEquals(err, all.map((note) => `hsgate: warning: ${note}\n`).join(""));
+    for (const each of portfolio.holdings) {
+      const isIt = symbols.includes(each.symbol);
+      assertEquals(each.missing, isIt ? holdings?.missing : undefined, each.symbol);
+      // A listing that was sold completely has no cost price.
+      const members = [...NO_VALUE];
+      if (each.quantity !== "0") members.push("costPrice");
+      const lacks = members.filter((member) => each[member] === undefined).sort();
+      assertEquals(lacks, isIt ? holdings?.lacks.toSorted() : [], each.symbol);
+    }
+    also?.(portfolio);
+    const table = (await read("--columns", "symbol,value,missing")).out.split("\n");
+    for (
+      const { symbol, missing, value } of portfolio.holdings.filter((each) => each.missing !== undefined)
+    ) {
+      const cells = [symbol, ...value === undefined ? [] : [moneyText(value)], missing];
+      const rows = table.map((line) => line.split(/ {2,}/)).filter(([first]) => first === symbol);
+      assertEquals(rows, [cells]);
+    }
+  });
+}
 
 Deno.test("a listing with a fill of an unknown side has no profit of the day, and a note gives the reason", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
