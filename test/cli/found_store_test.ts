@@ -274,7 +274,7 @@ Deno.test({
   },
 });
 
-Deno.test("trust shows unfinished runs, queued notices, unresolved order writes and recipe files of a store, and does not change its file", async () => {
+Deno.test("trust shows unfinished runs, queued notices, unfinished order writes and recipe files of a store, and does not change its file", async () => {
   await using w = await world();
   await makeStore(w.friend);
   alter(
@@ -294,7 +294,7 @@ Deno.test("trust shows unfinished runs, queued notices, unresolved order writes 
       "r/every/1  due, 1 step done",
       "has 1 queued notice (a scheduler sends them)",
       "r/every/1 late  by webhook",
-      "has 1 unresolved order write (they block the same order, and count in limits)",
+      "has 1 unfinished order write (they block the same order, and count in limits)",
       "01K2  orders.place, unknown, of gateway 127.0.0.1:11111",
     ]
   ) assertStringIncludes(out, line);

@@ -1,5 +1,5 @@
 /**
- * Shows the unfinished runs, queued notices and unresolved order writes of a store that came with a folder, for
+ * Shows the unfinished runs, queued notices and unfinished order writes of a store that came with a folder, for
  * `hsgate trust`.
  *
  * @module
@@ -41,7 +41,7 @@ const MOST_LINES = 50;
 const MOST_SHOWN = 2_000;
 
 /**
- * Reads the unfinished runs, queued notices and unresolved order writes of a store. Reads a private copy, because
+ * Reads the unfinished runs, queued notices and unfinished order writes of a store. Reads a private copy, because
  * opening a store would complete transactions of another program.
  *
  * @throws {UsageError} If there is no store at the path, or others could have written it.
@@ -82,7 +82,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
   }
 }
 
-/** Prints the unfinished runs, queued notices and unresolved order writes of a store. */
+/** Prints the unfinished runs, queued notices and unfinished order writes of a store. */
 export function showStore({ path, recipes, runs, notices, intents }: StoreOffer, host: Host): void {
   host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
   const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));
@@ -102,7 +102,7 @@ export function showStore({ path, recipes, runs, notices, intents }: StoreOffer,
   warn(`has ${counted(notices.length, "queued notice")} (a scheduler sends them)`);
   list(notices, ({ notice, channel }) => `${notice}  by ${channel}`);
   if (intents.length === 0) return;
-  const writes = counted(intents.length, "unresolved order write");
+  const writes = counted(intents.length, "unfinished order write");
   warn(`has ${writes} (they block the same order, and count in limits)`);
   list(
     intents,
