@@ -8,9 +8,9 @@ import { range, sorted } from "./cron_fields.ts";
 import {
   catchesUp,
   checkDeployValues,
-  databaseLeft,
+  checksOfRecipe,
+  databaseStep,
   dataFolder,
-  decidedInside,
   type Deployment,
   type DeployOptions,
   fetchLine,
@@ -19,9 +19,9 @@ import {
   missedInWords,
   recipeFirings,
   runWords,
-  secretsLeft,
+  secretsStep,
   secretVariables,
-  trustLeft,
+  trustStep,
 } from "./deployment.ts";
 import { type Firing, inWholeMinutes } from "./firings.ts";
 import { runsOf, spell, twoDigits } from "./numbers.ts";
@@ -54,10 +54,10 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
   const blocks = recipes.map((recipe) => {
     const lines = linesOf(recipe, { ...options, log });
     const times = recipeFirings(recipe, options).map((firing) => describe(inWholeMinutes(firing)));
-    rows.push({ recipe: recipe.name, lines: times, inside: decidedInside(recipe) });
+    rows.push({ recipe: recipe.name, lines: times, checkedByRecipe: checksOfRecipe(recipe) });
     return [
       `# ${recipe.name}: ${times.join("; ")}`,
-      `# The recipe checks: ${decidedInside(recipe)}. Missed slots: ${missedInWords(recipe)}.`,
+      `# The recipe checks: ${checksOfRecipe(recipe)}. Missed slots: ${missedInWords(recipe)}.`,
       ...secretVariables(recipe).length > 0
         ? [
           `# Its secrets, as NAME=value in ${environmentFile(options)}: ${
@@ -88,13 +88,13 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
     rows,
     next: [
       `${fetchLine(options, options.denoDir)}${fetchNote}`,
-      ...trustLeft(recipes, options),
+      ...trustStep(recipes, options),
       "(crontab -l; cat hsgate.crontab) | crontab -   # once; first remove earlier hsgate lines",
       options.config === undefined
         ? `settings: cron does not use your environment; write them into ${options.dir}/hsgate.yaml, then deploy again`
         : `settings: cron does not use your environment; settings and the files of secrets are in ${options.config}`,
-      ...databaseLeft(options, `${environmentFile(options)} (mode 600)`),
-      ...secretsLeft(recipes, `${environmentFile(options)} (mode 600)`),
+      ...databaseStep(options, `${environmentFile(options)} (mode 600)`),
+      ...secretsStep(recipes, `${environmentFile(options)} (mode 600)`),
       `rotate ${log} regularly`,
     ],
   };

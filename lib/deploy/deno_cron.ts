@@ -7,11 +7,11 @@ import { shellLine } from "../shell_words.ts";
 import type { CompiledRecipe } from "../recipes/compiled.ts";
 import {
   checkDeployValues,
-  decidedInside,
+  checksOfRecipe,
   type Deployment,
   type DeployOptions,
   recipeFirings,
-  trustLeft,
+  trustStep,
 } from "./deployment.ts";
 
 /** Further options for the program. */
@@ -45,10 +45,10 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
     rows: recipes.map((recipe) => ({
       recipe: recipe.name,
       lines: ["every minute"],
-      inside: `the time, ${decidedInside(recipe)}`,
+      checkedByRecipe: `the time, ${checksOfRecipe(recipe)}`,
     })),
     next: [
-      ...trustLeft(recipes, options),
+      ...trustStep(recipes, options),
       shellLine([
         "DENO_NO_UPDATE_CHECK=1",
         "deno",

@@ -48,7 +48,7 @@ export interface DeployRow {
   /** The recipe's start times, in the notation of the target system. */
   lines: string[];
   /** What the recipe itself checks after its start. */
-  inside: string;
+  checkedByRecipe: string;
 }
 
 /** Result of a deployment. */
@@ -153,7 +153,7 @@ export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?:
 export const fetchNote = "   # once: downloads the packages, so that no start waits for them";
 
 /** Returns what a recipe checks itself after its start, because the system that starts it cannot check it. */
-export function decidedInside(recipe: CompiledRecipe): string {
+export function checksOfRecipe(recipe: CompiledRecipe): string {
   const parts: string[] = [];
   for (const schedule of recipe.schedules) {
     if (schedule.form === "calendar") {
@@ -194,7 +194,7 @@ export function secretVariables({ secrets = {}, secretNames = [] }: CompiledReci
 }
 
 /** Returns the manual step for the secrets of recipes; an empty list if they have none. */
-export function secretsLeft(recipes: readonly CompiledRecipe[], file: string): string[] {
+export function secretsStep(recipes: readonly CompiledRecipe[], file: string): string[] {
   const names = [...new Set(recipes.flatMap(secretVariables))];
   return names.length === 0 ? [] : [`secrets of recipes, as NAME=value in ${file}: ${names.join(", ")}`];
 }
@@ -208,7 +208,7 @@ export const needTrust = (recipes: readonly CompiledRecipe[]): CompiledRecipe[] 
  *
  * @param as Words before the command, such as `sudo -u hsgate`.
  */
-export function trustLeft(
+export function trustStep(
   recipes: readonly CompiledRecipe[],
   options: DeployOptions,
   as: readonly string[] = [],
@@ -227,7 +227,7 @@ export const dataFolder = (options: Pick<DeployOptions, "store" | "dir">): strin
   hasDatabase(options) ? options.dir : folderOf(options.store);
 
 /** Returns the manual step for the password of a database; an empty list if the store is a file. */
-export const databaseLeft = (options: DeployOptions, file: string): string[] =>
+export const databaseStep = (options: DeployOptions, file: string): string[] =>
   hasDatabase(options) ? [`the password of the database, as HSGATE_STORE_PASSWORD=value in ${file}`] : [];
 
 /** Returns the folder of a file. */

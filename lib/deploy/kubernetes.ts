@@ -8,7 +8,7 @@ import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { range, sorted } from "./cron_fields.ts";
 import {
   checkDeployValues,
-  decidedInside,
+  checksOfRecipe,
   type Deployment,
   type DeployOptions,
   folderOf,
@@ -18,7 +18,7 @@ import {
   recipeFirings,
   runWords,
   scheduleWords,
-  secretsLeft,
+  secretsStep,
 } from "./deployment.ts";
 import { type Firing, inWholeMinutes } from "./firings.ts";
 import { spell } from "./numbers.ts";
@@ -61,7 +61,7 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
       ...isShared
         ? [`write HSGATE_STORE=${options.store} and HSGATE_STORE_PASSWORD= into that file too`]
         : [],
-      ...secretsLeft(recipes, "that file too"),
+      ...secretsStep(recipes, "that file too"),
       ...needTrust(recipes).length > 0
         ? [
           `trust the recipes while you build the image (see docs/deploy.md): it must contain ${
@@ -167,7 +167,7 @@ function cronJobsOf(
   rows.push({
     recipe: recipe.name,
     lines: times.map(({ cron, zone }) => `${cron} ${zone}`),
-    inside: decidedInside(recipe),
+    checkedByRecipe: checksOfRecipe(recipe),
   });
   const startSec = Math.max(Math.ceil(recipe.misfire.graceMs / 1000), 60);
   const jitterMs = Math.max(0, ...recipe.schedules.map((each) => each.form === "every" ? each.jitterMs : 0));
@@ -182,7 +182,7 @@ function cronJobsOf(
       );
     }
     return `# ${recipe.name}: starts at every possible time of a slot. The recipe checks: ${
-      decidedInside(recipe)
+      checksOfRecipe(recipe)
     }.
 # Missed slots: ${missedInWords(recipe)}.
 ${
@@ -225,7 +225,7 @@ function schedulerOf(
   rows: Deployment["rows"],
 ): string {
   for (const recipe of recipes) {
-    rows.push({ recipe: recipe.name, lines: ["the scheduler"], inside: "everything" });
+    rows.push({ recipe: recipe.name, lines: ["the scheduler"], checkedByRecipe: "everything" });
   }
   return `apiVersion: apps/v1
 kind: Deployment

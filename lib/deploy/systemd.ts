@@ -8,9 +8,9 @@ import { range } from "./cron_fields.ts";
 import {
   catchesUp,
   checkDeployValues,
-  databaseLeft,
+  checksOfRecipe,
+  databaseStep,
   dataFolder,
-  decidedInside,
   type DeployFile,
   type Deployment,
   type DeployOptions,
@@ -20,8 +20,8 @@ import {
   recipeFirings,
   runWords,
   scheduleWords,
-  secretsLeft,
-  trustLeft,
+  secretsStep,
+  trustStep,
 } from "./deployment.ts";
 import type { Firing } from "./firings.ts";
 import { runsOf, spell, twoDigits } from "./numbers.ts";
@@ -54,7 +54,7 @@ export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOpti
   const rows: Deployment["rows"] = [];
   const files: DeployFile[] = recipes.flatMap((recipe) => {
     const times = recipeFirings(recipe, options).map(onCalendar);
-    rows.push({ recipe: recipe.name, lines: times, inside: decidedInside(recipe) });
+    rows.push({ recipe: recipe.name, lines: times, checkedByRecipe: checksOfRecipe(recipe) });
     const name = `hsgate-${recipe.name}`;
     return [
       { name: `${name}.service`, text: serviceOf(recipe, options) },
@@ -79,7 +79,7 @@ function nextOf(
     ],
     ...forUser ? [] : accessLeft(runAs, options),
     ...forUser ? [`${fetchLine(options, options.denoDir)}${fetchNote}`] : fetchAs(runAs, options),
-    ...forUser ? trustLeft(recipes, options) : trustLeft(recipes, options, ["sudo", "-u", runAs, "-H"]),
+    ...forUser ? trustStep(recipes, options) : trustStep(recipes, options, ["sudo", "-u", runAs, "-H"]),
     `${forUser ? "mkdir -p" : "sudo mkdir -p"} ${folder} && ${
       forUser ? "cp" : "sudo cp"
     } hsgate-*.service hsgate-*.timer ${folder}/`,
@@ -88,8 +88,8 @@ function nextOf(
     `or use the scheduler instead of the timers: ${ctl} enable --now hsgate-schedule.service`,
     ...forUser ? ["loginctl enable-linger   # keeps the services running after you log out"] : [],
     `secrets: ${environmentFile(forUser).replace("%h", "~")}, mode 600, or LoadCredential= as the units show`,
-    ...databaseLeft(options, "that file"),
-    ...secretsLeft(recipes, "that file"),
+    ...databaseStep(options, "that file"),
+    ...secretsStep(recipes, "that file"),
   ];
 }
 
@@ -134,7 +134,7 @@ const list = (values: readonly number[] | undefined, all: readonly number[]) =>
 function timerOf(recipe: CompiledRecipe, times: readonly string[]): string {
   const persistent = catchesUp(recipe);
   return `# Starts "${recipe.name}" at every possible time of a slot in the time zone of the exchange, including half-days.
-# The recipe checks: ${decidedInside(recipe)}.
+# The recipe checks: ${checksOfRecipe(recipe)}.
 # Missed slots: ${missedInWords(recipe)}.
 [Unit]
 Description=Timer of hsgate recipe ${recipe.name}

@@ -44,8 +44,8 @@ export const deploy = command({
   summary: "write a crontab, systemd units, Kubernetes manifests or a Deno.cron program",
   usage: "[DIR | RECIPE …] --to SYSTEM",
   args: [0, 1000],
-  details: `The target system starts hsgate at every time that could be right in the exchange's time
-zone. hsgate then checks whether the recipe has a slot: holidays, half-days, the first
+  details: `The target system starts hsgate at every time at which a slot is possible, even on
+holidays. hsgate then checks whether the recipe has a slot: holidays, half-days, the first
 session of a month. A slot has one key, so it runs once even if several of these systems and
 "schedule" use one store. The command installs nothing; it
 prints the remaining steps.

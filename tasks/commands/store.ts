@@ -30,7 +30,7 @@ export const storeVerify = command({
   usage: "",
   args: [0, 0],
   details: `The command lists each problem: a file that is damaged, cut off or not a store, or rows
-that contradict each other. It only reads a damaged file. Replace a damaged store with
+that contradict each other. It never changes a damaged file. Replace a damaged store with
 a copy that "store backup" made.`,
   flags: verifyFlags,
   without: unconnected,

@@ -296,10 +296,10 @@ function show(
     host: Host;
   },
 ): void {
-  for (const { recipe, lines, inside } of rows) {
+  for (const { recipe, lines, checkedByRecipe } of rows) {
     host.out(paint(host, "bold", plain(recipe)));
     for (const line of lines) host.out(`  ${plain(line)}`);
-    host.out(paint(host, "dim", `  the recipe itself checks: ${plain(inside)}`));
+    host.out(paint(host, "dim", `  the recipe itself checks: ${plain(checkedByRecipe)}`));
   }
   host.out("");
   for (const path of paths) host.out(`wrote ${path}`);
