@@ -30,7 +30,7 @@ export interface SimulatorOptions extends CoreOptions {
 export interface SimulatorInfo extends GatewayInfo, PlatformInfo {}
 
 /** A running simulator. Both sides show the same account and share one list of armed faults. */
-export interface Simulator extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
+export interface Simulator extends AsyncDisposable, Omit<Core, "seed" | "shapedAnswers"> {
   /** What a client needs to connect. */
   readonly info: SimulatorInfo;
   /** The ports of the gateway. */

@@ -22,7 +22,7 @@ type Names = Extract<
   `${"orders" | "fills" | "fundJournal" | "conditionalOrders" | "algo"}.${string}`
 >;
 
-/** Returns the books in which a request cancels many orders: both mainland markets count as one market. */
+/** Returns the books that a batch cancellation of a market covers: both mainland books for either mainland market. */
 function sameMarkets(market: Market): readonly Book[] {
   return market === "shanghai" || market === "shenzhen" ? ["shanghai", "shenzhen"] : [market];
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the simulated market for the books: prices, trades, the order book, and the first second in which a condition
- * is true.
+ * Reads the simulated market for the broker's matching: prices, trades, the order book, and the first second in which a
+ * condition is true.
  *
  * A search uses whole seconds, and checks a period as a whole before it checks its parts. So the result does not depend
  * on how often the market is searched.

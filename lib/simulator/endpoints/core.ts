@@ -51,7 +51,7 @@ export interface Core {
   /** The armed faults. */
   readonly faults: Faults;
   /** The shapes in which some operations answer. */
-  readonly shaped: ShapedAnswers;
+  readonly shapedAnswers: ShapedAnswers;
   /** The clock that the broker sees. */
   readonly clock: MovableClock;
 }
@@ -73,7 +73,7 @@ export function makeCore(options: CoreOptions): Core {
   });
   const faults = new Faults();
   for (const outage of plan?.outages ?? []) armOutage(faults, outage, clock);
-  return { seed, clock, broker, faults, shaped: new ShapedAnswers(options.answers ?? []) };
+  return { seed, clock, broker, faults, shapedAnswers: new ShapedAnswers(options.answers ?? []) };
 }
 
 /** Arms the faults of an outage. They strike only while the clock is within the outage. */

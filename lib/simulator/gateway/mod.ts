@@ -2,7 +2,8 @@
  * Opens the ports of a gateway for the simulated broker: HTTP with JSON, and a TCP push stream.
  *
  * Decisions for points that the API document leaves open:
- * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
+ * - Trade calls are rejected with 1012 if there is no trade login, and with 112 after it has expired. Each trade call
+ *   extends the login.
  * - A wrong trade password is answered with `success: false`, and a password that cannot be decrypted with 1003.
  * - KL is rejected for a security without a subscription, because the document says that KL returns no data for such a
  *   security.
@@ -114,7 +115,7 @@ export interface GatewayInfo {
 }
 
 /** A running gateway. */
-export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
+export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed" | "shapedAnswers"> {
   /** What a client needs to connect. */
   readonly info: GatewayInfo;
   /** Returns its current state. */
@@ -144,7 +145,7 @@ export function startGateway(options: GatewayOptions): Promise<SimulatedGateway>
  * @param view What the control routes show and change; by default only this gateway.
  */
 export async function openGateway(
-  { seed, clock, broker, faults, shaped }: Core,
+  { seed, clock, broker, faults, shapedAnswers }: Core,
   options: GatewayPortOptions,
   view?: ControlView,
 ): Promise<SimulatedGateway> {
@@ -170,14 +171,14 @@ export async function openGateway(
     barsNeedSubscription: options.barsNeedSubscription ?? true,
   });
   const sleep = async (ms: number) => void await waitUnlessAborted(systemMachine, ms, closing.signal);
-  const operationEndpoint = new OperationEndpoint({ calls, faults, shaped, login, sleep, onError });
-  const onForget = () => subscriptions.clear();
+  const operationEndpoint = new OperationEndpoint({ calls, faults, shapedAnswers, login, sleep, onError });
+  const onSubscriptionsLost = () => subscriptions.clear();
   const pushEndpoint = new PushEndpoint({
     hostname,
     port: options.pushPort ?? 0,
     bufferLimit: pushBufferLimit,
     faults,
-    onForget,
+    onSubscriptionsLost,
   });
   const feed = new QuoteFeed({
     broker,

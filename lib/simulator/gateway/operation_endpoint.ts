@@ -20,7 +20,7 @@ interface OperationEndpointOptions {
   calls: Calls;
   faults: Faults;
   /** Shapes of a real broker's answers; a call with a shape gets no simulated answer. @default none */
-  shaped?: ShapedAnswers;
+  shapedAnswers?: ShapedAnswers;
   login: TradeLogin;
   /** Waits; returns early when the gateway closes. */
   sleep: (ms: number) => Promise<void>;
@@ -68,12 +68,12 @@ export class OperationEndpoint {
   }
 
   async #call(route: AnyOperation, { body }: HttpRequest): Promise<HttpAnswer> {
-    const { calls, faults, shaped } = this.#options;
+    const { calls, faults, shapedAnswers } = this.#options;
     const wire = readBody(body);
     const operation = pickOperation(route, wire);
     await this.#strikes.before(operation);
     const params = calls.read(operation, wire);
-    const seen = shaped?.http("gateway", operation, params);
+    const seen = shapedAnswers?.http("gateway", operation, params);
     if (seen !== undefined) return await this.#strikes.after(operation, seen);
     const result = calls.answer(operation, params);
     this.#count += 1;

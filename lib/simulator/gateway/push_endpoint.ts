@@ -10,7 +10,7 @@ import { PushLane } from "../endpoints/pushes.ts";
 interface PushEndpointOptions extends Omit<PushServerOptions, "onConnect"> {
   faults: Faults;
   /** Called to remove the subscriptions, after a fault has closed the connections. */
-  onForget: () => void;
+  onSubscriptionsLost: () => void;
 }
 
 /** An open push port with faults. */
@@ -28,7 +28,7 @@ export class PushEndpoint {
       send: (_push, body) => this.#server.send(body),
       cut: (body, { bytes, forget }) => {
         this.#server.send(body, bytes);
-        if (forget) options.onForget();
+        if (forget) options.onSubscriptionsLost();
       },
     });
     this.#stopListening = options.faults.onArmed(() => this.#cutNow());
@@ -77,6 +77,6 @@ export class PushEndpoint {
     const fault = this.#options.faults.strikeAny("cut-push", ({ bytes }) => bytes === undefined);
     if (fault === undefined) return;
     this.#server.disconnect();
-    if (fault.forget ?? true) this.#options.onForget();
+    if (fault.forget ?? true) this.#options.onSubscriptionsLost();
   }
 }

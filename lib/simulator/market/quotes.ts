@@ -1,5 +1,5 @@
 /**
- * Computes quotes, ticks and the time line of a day from one state.
+ * Computes quotes, ticks and the time-share data (one row per minute) of a day from one state.
  *
  * The turnover rate uses 250 days of average volume as the number of tradable shares, because the real
  * numbers are not available.
@@ -18,7 +18,7 @@ import { type AssetState, type Days, ticksUntil } from "./state.ts";
 import { localMinute, localTime, minuteStart, type TradingDay } from "./timeline.ts";
 import type { OptionView, QuoteView, SessionView, TickView, TimeShareView } from "./views.ts";
 
-/** Converts price units times shares to money as a double. */
+/** Converts a turnover in price units (units per share × shares) to money, as a double. */
 const money = (turnover: number, multiplier: string) => turnover / UNITS * Number(multiplier);
 
 /** Returns the session of an asset's prices. Only prices in the United States have a session. */
@@ -118,15 +118,15 @@ function showOption(
 ): OptionView {
   const greeks = optionGreeks(inputs);
   const spot = Math.round(inputs.spot * UNITS);
-  const inside = Math.max(0, type === "call" ? spot - toUnits(strike) : toUnits(strike) - spot);
-  const toCover = type === "call" ? toUnits(strike) + last - spot : spot - toUnits(strike) + last;
+  const intrinsic = Math.max(0, type === "call" ? spot - toUnits(strike) : toUnits(strike) - spot);
+  const toBreakEven = type === "call" ? toUnits(strike) + last - spot : spot - toUnits(strike) + last;
   return {
     strikePrice: toDecimal(toUnits(strike)),
     openInterest: String(asset.outstanding),
     expiry,
-    premium: (100 * toCover / spot).toFixed(2),
-    intrinsicValue: toDecimal(inside),
-    timeValue: toDecimal(Math.max(0, last - inside)),
+    premium: (100 * toBreakEven / spot).toFixed(2),
+    intrinsicValue: toDecimal(intrinsic),
+    timeValue: toDecimal(Math.max(0, last - intrinsic)),
     daysToExpiry: String(Math.max(0, daysBetween(localTime(day, at).slice(0, 10), expiry))),
     impliedVolatility: inputs.volatility.toFixed(4),
     leverage: (greeks.delta * spot / last).toFixed(4),

@@ -28,7 +28,7 @@ interface PlatformHttpOptions extends Omit<HttpFaultsOptions, "expire"> {
   developerKey: PublicKey;
   /** Addresses of the two servers, `host:port`. */
   servers: () => { tradeServer: string; quoteServer: string };
-  shaped: ShapedAnswers;
+  shapedAnswers: ShapedAnswers;
   /** Called with errors of the simulator itself. */
   onError: (error: unknown) => void;
 }
@@ -96,7 +96,7 @@ export class PlatformHttp {
     ]);
     if (operation.needs !== "nothing") tokens.demand(wire.token ?? "");
     const params = decodeParams(operation, wire);
-    const seen = this.#options.shaped.http("platform", operation, params);
+    const seen = this.#options.shapedAnswers.http("platform", operation, params);
     if (seen !== undefined) return await this.#faults.after(operation, seen);
     const result = this.#resultOf(operation, params);
     this.#count += 1;

@@ -8,7 +8,8 @@
  *   pushes; its next request is answered with 1013. After that answer, or at its next heartbeat, the connection is
  *   closed.
  * - The trade login and the quote subscriptions belong to the session that InitConnect begins.
- * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
+ * - Trade calls are rejected with 1012 if there is no trade login, and with 112 after it has expired. Each trade call
+ *   extends the login.
  * - InitConnect is enough to get order changes, as 6.2 says; TradeUnsubscribe stops them. A change that an
  *   order causes immediately may arrive before the answer to that order.
  * - Rejections about the session (token, login, signature, cipher, overload) are system exceptions with the type number
@@ -140,7 +141,7 @@ export interface PlatformState {
 }
 
 /** A running platform. */
-export interface SimulatedPlatform extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
+export interface SimulatedPlatform extends AsyncDisposable, Omit<Core, "seed" | "shapedAnswers"> {
   /** What a client needs to connect. */
   readonly info: PlatformInfo;
   /** Returns its current state. */
@@ -157,7 +158,8 @@ const MIB = 1024 * 1024;
 /**
  * Starts a simulated platform. Resolves when its three ports are open.
  *
- * @throws {ShapeError} If an answer of `answers` cannot be sent.
+ * @throws {ShapeError} If the option `answers` has a shape that is too large, or that the platform's messages cannot
+ * express.
  * @throws {Deno.errors.AddrInUse} If a port is in use.
  */
 export function startPlatform(options: PlatformOptions): Promise<SimulatedPlatform> {
@@ -170,7 +172,7 @@ export function startPlatform(options: PlatformOptions): Promise<SimulatedPlatfo
  * @param view What the control routes show and change; by default only this platform.
  */
 export async function openPlatform(
-  { seed, clock, broker, faults, shaped }: Core,
+  { seed, clock, broker, faults, shapedAnswers }: Core,
   options: PlatformPortOptions,
   view?: ControlView,
 ): Promise<SimulatedPlatform> {
@@ -190,13 +192,13 @@ export async function openPlatform(
   const access = new Access({ ...login, privateKey: platform.privateKey, allowedIps, boundDevices });
   const bodies = await PushBodies.load(clock);
   const envelopes = await loadEnvelopes();
-  shaped.check(envelopes.messages);
+  shapedAnswers.check(envelopes.messages);
   let taken = 0;
   let sessions = 0;
   const session: SessionOptions = {
     broker,
     faults,
-    shaped,
+    shapedAnswers,
     clock,
     tokens,
     access,
@@ -224,7 +226,7 @@ export async function openPlatform(
   const http = new PlatformHttp({
     broker,
     faults,
-    shaped,
+    shapedAnswers,
     tokens,
     access,
     sleep,

@@ -39,7 +39,7 @@ import {
 export interface SessionOptions {
   broker: BrokerCalls;
   faults: Faults;
-  shaped: ShapedAnswers;
+  shapedAnswers: ShapedAnswers;
   clock: Clock;
   tokens: Tokens;
   access: Access;
@@ -248,7 +248,7 @@ export class Session implements Disposable {
     // A trade login may name its device; most clients leave both fields empty.
     if (authType === "0" && typeof authParam === "string") this.#options.access.demandDevice(authParam);
     const params = this.#calls.read(operation, plain);
-    const seen = this.#options.shaped.socket(operation, params);
+    const seen = this.#options.shapedAnswers.socket(operation, params);
     if (seen !== undefined) {
       return await this.#send(operation, {
         request,
