@@ -20,13 +20,13 @@ import type { TradeReport } from "./report.ts";
 import { driftReached, filledIdsOf, filledOf, PRICE_PLACES, slippageOf, whyLeft } from "./results.ts";
 
 /** The store, and the account in it. */
-interface Book {
+interface AccountStore {
   store: Store;
   account: string;
 }
 
 /** Returns the source of the day book's list of rebalancing trades. It only reads the store. */
-export function rebalanceTradesOf({ store, account }: Book): RebalanceSource {
+export function rebalanceTradesOf({ store, account }: AccountStore): RebalanceSource {
   return async (given) => {
     const trades = await tradesOn({ store, account }, given);
     const fills = given.fillsOf(trades.flatMap(({ orders }) => orders.flatMap(({ orderIds }) => orderIds)));
@@ -47,7 +47,10 @@ interface DayTrade {
 }
 
 /** Returns the trades of some markets on a day, market by market. */
-async function tradesOn({ store, account }: Book, { day, markets }: RebalanceDay): Promise<DayTrade[]> {
+async function tradesOn(
+  { store, account }: AccountStore,
+  { day, markets }: RebalanceDay,
+): Promise<DayTrade[]> {
   // A market's day, in its own time zone, begins and ends within a day of the same date in UTC.
   const range = { from: Date.parse(addDays(day, -1)), to: Date.parse(addDays(day, 2)) };
   const found: DayTrade[] = [];

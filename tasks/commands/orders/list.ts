@@ -18,7 +18,13 @@ import { checkListColumns, listView, printList, refuseListFlags } from "../../te
 import { type Column, cut, paint, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
 import type { Fill } from "../../../lib/operations/fills.ts";
 import type { FillsInput, OrdersInput } from "../orders.ts";
-import { connectDesk, type OpenBook, openBook, type OpenDesk, whyHalted } from "../shared/desk.ts";
+import {
+  type AccountStore,
+  connectDesk,
+  openAccountStore,
+  type OpenDesk,
+  whyHalted,
+} from "../shared/desk.ts";
 import { clientOf, loadSettingsOf, settingsOf } from "../shared/session.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
 import { accountOf } from "../shared/desk.ts";
@@ -47,19 +53,19 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
   if (flags.watch) refuseListFlags(flags, "with --watch");
   const wanted = flags.markets === undefined ? undefined : marketsOf(flags.markets);
   const options = { host, command, writes: false };
-  await using book = await openBook(flags, options);
+  await using accountStore = await openAccountStore(flags, options);
   let open: OpenDesk | undefined;
   let failed: BrokerError | undefined;
   try {
-    open = await connectDesk(book, flags, options);
+    open = await connectDesk(accountStore, flags, options);
   } catch (error) {
     if (!(error instanceof BrokerError) || flags.watch) throw error;
     failed = error;
   }
   try {
     const list = async (): Promise<Listed> => {
-      const halted = await whyHalted(book, flags, host);
-      const found = await listed(book, open, { host, limit: Number(limit), markets: wanted });
+      const halted = await whyHalted(accountStore, flags, host);
+      const found = await listed(accountStore, open, { host, limit: Number(limit), markets: wanted });
       if (halted === undefined) return found;
       const warning = `trading is halted: ${plain(halted)}; to continue, run: hsgate resume`;
       return { ...found, warnings: [warning, ...found.warnings] };
@@ -119,7 +125,7 @@ function screenOf(
 
 /** Compares the open intents with the broker's lists, and returns all rows. */
 async function listed(
-  { store, account }: OpenBook,
+  { store, account }: AccountStore,
   open: OpenDesk | undefined,
   { host, limit, markets }: { host: Host; limit: number; markets: readonly Market[] | undefined },
 ): Promise<Listed> {

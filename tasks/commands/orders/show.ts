@@ -18,7 +18,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import { list, paint, plain, wrapped } from "../../terminal/print.ts";
 import type { OrdersResolveInput, OrdersShowInput } from "../orders.ts";
 import { actorOf } from "../shared/decide.ts";
-import { connectDesk, intentOf, type OpenBook, openBook } from "../shared/desk.ts";
+import { type AccountStore, connectDesk, intentOf, openAccountStore } from "../shared/desk.ts";
 import { openStore, storeTime } from "../shared/store_file.ts";
 import { colorOf, evidenceOf, rowOf } from "./rows.ts";
 import { headline } from "./words.ts";
@@ -34,13 +34,13 @@ interface Compared {
 
 /** Shows one intent with its history. */
 export async function show({ args: [given = ""], flags, host }: OrdersShowInput): Promise<number> {
-  await using book = await openBook(flags, { host, command: "orders show", writes: false });
-  const { store } = book;
+  await using accountStore = await openAccountStore(flags, { host, command: "orders show", writes: false });
+  const { store } = accountStore;
   // A person may have only the number of the order.
-  const owner = (await ownedOrders(store, book.account, 0)).get(given)?.intent;
+  const owner = (await ownedOrders(store, accountStore.account, 0)).get(given)?.intent;
   const { intent, missing, seen, trouble } = await compared(
     await intentOf(store, owner ?? given, "show"),
-    book,
+    accountStore,
     {
       flags,
       host,
@@ -105,15 +105,19 @@ function shownData(value: unknown): string {
 /** Compares an open intent with the broker's lists. If the lists cannot be read, returns what the store knows. */
 async function compared(
   intent: Intent,
-  book: OpenBook,
+  accountStore: AccountStore,
   { flags, host }: Pick<OrdersShowInput, "flags" | "host">,
 ): Promise<Compared> {
-  if (isFinal(intent.state) || intent.account !== book.account) return { intent, seen: new Map() };
+  if (isFinal(intent.state) || intent.account !== accountStore.account) return { intent, seen: new Map() };
   try {
-    await using open = await connectDesk(book, flags, { host, command: "orders show", writes: false });
+    await using open = await connectDesk(accountStore, flags, {
+      host,
+      command: "orders show",
+      writes: false,
+    });
     const { unresolved, seen } = await open.desk.reconcile({ signal: host.signal });
     const missing = unresolved.find((each) => each.intent.id === intent.id)?.missing;
-    const now = await findIntent(book.store, intent.id) ?? intent;
+    const now = await findIntent(accountStore.store, intent.id) ?? intent;
     return { intent: now, seen, ...missing !== undefined && { missing } };
   } catch (error) {
     if (!(error instanceof BrokerError) || host.signal.aborted) throw error;

@@ -29,7 +29,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
 import { type Column, list, plain } from "../../terminal/print.ts";
 import type { RebalanceRunInput, RebalanceShowInput } from "../rebalance.ts";
-import { connectDesk, openBook, openDesk } from "../../commands/shared/desk.ts";
+import { connectDesk, openAccountStore, openDesk } from "../../commands/shared/desk.ts";
 import { brokerAccount } from "./body.ts";
 import { planOf, settingsNow } from "./decide.ts";
 import { execute } from "./execute.ts";
@@ -78,8 +78,12 @@ export async function show(input: RebalanceShowInput): Promise<number> {
   if (given === undefined) checkListColumns(view, planColumns);
   else refuseListFlags(flags, "with a plan");
   const isJson = view.output === "json";
-  await using book = await openBook(flags, { host, command: "rebalance show", writes: false });
-  const { store, account } = book;
+  await using accountStore = await openAccountStore(flags, {
+    host,
+    command: "rebalance show",
+    writes: false,
+  });
+  const { store, account } = accountStore;
   if (given === undefined) {
     if (flags.html !== undefined) throw new UsageError("Cannot use --html without a plan: name its hash");
     const plans = await plansOf(store, { account });
@@ -91,7 +95,7 @@ export async function show(input: RebalanceShowInput): Promise<number> {
     return 0;
   }
   const record = await ownPlan(store, account, given, "show");
-  const report = await reportNow(record, input, book);
+  const report = await reportNow(record, input, accountStore);
   if (flags.html !== undefined) {
     const page = planPage(record.plan, report);
     // The page may contain texts of the broker, which may repeat a secret.
@@ -139,12 +143,16 @@ export async function show(input: RebalanceShowInput): Promise<number> {
 async function reportNow(
   record: PlanRecord,
   { flags, host }: RebalanceShowInput,
-  book: Awaited<ReturnType<typeof openBook>>,
+  accountStore: Awaited<ReturnType<typeof openAccountStore>>,
 ): Promise<RebalanceReport | undefined> {
   if (record.startedAt === undefined || record.report?.fees.booked !== undefined) return record.report;
   try {
-    await using open = await connectDesk(book, flags, { host, command: "rebalance show", writes: false });
-    const intents = await intentsOfPlan(book.store, record.account, record.hash);
+    await using open = await connectDesk(accountStore, flags, {
+      host,
+      command: "rebalance show",
+      writes: false,
+    });
+    const intents = await intentsOfPlan(accountStore.store, record.account, record.hash);
     const now = await reportOf(open.client, record, intents, { now: host.now(), signal: host.signal });
     return record.report !== undefined && showsLess(now, record.report) ? record.report : now;
   } catch (error) {

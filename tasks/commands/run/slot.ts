@@ -50,9 +50,9 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   await using connections = await Connections.open(flags, host, { now });
   connections.check(recipe);
   refuseOtherTime(recipe, input);
-  const isByHand = flags.manual === true || recipe.schedules.length === 0;
-  const given = isByHand ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
-  if (isByHand) refuseOutside(calendarsOf(host), recipe, now());
+  const isManualRequested = flags.manual === true || recipe.schedules.length === 0;
+  const given = isManualRequested ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
+  if (isManualRequested) refuseOutside(calendarsOf(host), recipe, now());
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = redactorFor(connections);
   await using store = await openStore(flags, { host, mustExist: false });
@@ -64,11 +64,11 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   });
   // Without --now, use the clock of the store, as the run does.
   const storeNow = flags.now === undefined ? () => storeTime(store, { now }) : now;
-  const past = isByHand
+  const past = isManualRequested
     ? undefined
     : await pastSlot(store, recipe, { flags, now: storeNow(), calendars: calendarsOf(host) });
   if (past !== undefined) host.note(formatNote(`hsgate: ${plain(past)}`));
-  const isManual = isByHand || past !== undefined;
+  const isManual = isManualRequested || past !== undefined;
   const params = past === undefined ? given : paramsOf(recipe, undefined);
   const tree = new RunTree();
   const common = commandDeps({

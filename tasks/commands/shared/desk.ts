@@ -44,7 +44,7 @@ interface DeskOptions {
 }
 
 /** The store and the account of a command. Disposal closes the store. */
-export interface OpenBook extends AsyncDisposable {
+export interface AccountStore extends AsyncDisposable {
   store: Store;
   account: string;
   loaded: LoadedSettings;
@@ -80,7 +80,7 @@ export async function accountOf({ transport, developerPrivateKey, gatewayUrl }: 
  * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
  * @throws {UsageError} If the command writes, and the settings are read-only or the store may be lost.
  */
-export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<OpenBook> {
+export async function openAccountStore(flags: DeskFlags, options: DeskOptions): Promise<AccountStore> {
   const { host, command, writes } = options;
   const loaded = options.loaded ?? await settingsOf(flags, host);
   // Checked before the store is opened: the halt file stops order writes even if the store does not answer.
@@ -108,7 +108,7 @@ export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<
 
 /** Connects, and returns the order desk of an open store. Disposal closes the connection only. */
 export async function connectDesk(
-  { store, account, loaded }: OpenBook,
+  { store, account, loaded }: AccountStore,
   flags: DeskFlags,
   { host, command, writes, onChange }: DeskOptions,
 ): Promise<OpenDesk> {
@@ -165,8 +165,8 @@ export async function connectDesk(
  */
 export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<OpenDesk> {
   await using opened = new AsyncDisposableStack();
-  const book = opened.use(await openBook(flags, options));
-  const desk = await connectDesk(book, flags, options);
+  const accountStore = opened.use(await openAccountStore(flags, options));
+  const desk = await connectDesk(accountStore, flags, options);
   opened.use(desk);
   const kept = opened.move();
   return { ...desk, [Symbol.asyncDispose]: () => kept.disposeAsync() };
@@ -177,7 +177,7 @@ export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<
  * lead to the same account. So an unknown write over one of them does not block the same order over the other.
  */
 async function warnOfOthers(
-  { store, account }: Pick<OpenBook, "store" | "account">,
+  { store, account }: Pick<AccountStore, "store" | "account">,
   host: Host,
 ): Promise<void> {
   const [first, ...more] = (await unresolvedIntents(store)).filter((each) => each.account !== account);
@@ -194,7 +194,7 @@ async function warnOfOthers(
 
 /** Returns why trading is halted, by the halt file or by the row of the store; `undefined` if it is not halted. */
 export async function whyHalted(
-  { store, account }: Pick<OpenBook, "store" | "account">,
+  { store, account }: Pick<AccountStore, "store" | "account">,
   flags: StoreFlags,
   host: Host,
 ): Promise<string | undefined> {
