@@ -188,7 +188,7 @@ Deno.test("Connections.isSoleLogin() returns true only for the direct transport,
   assertEquals([await isSole("direct"), await isSole("gateway")], [true, false]);
 });
 
-Deno.test("Connections gives no gateway the trade password of settings that use the direct transport and name no gateway", async () => {
+Deno.test("Connections does not send the trade password of direct-transport settings to a gateway, unless the settings name one", async () => {
   await using platform = await simulatePlatform();
   await using leases = await leaseFolder();
   const recipe = await compileRecipe(`connect: gateway\n${beat}`, "r.yaml");
@@ -471,7 +471,7 @@ Deno.test("run --force-deadline overrides the deadline of a slot, but not the wi
   assertEquals(broker.cancels(), 1);
 });
 
-Deno.test("a run that loses its lease between two cancellations sends no more of them, and run ends with 5", async () => {
+Deno.test("a run that loses its lease between two cancellations sends no more of them, and the command exits with 5", async () => {
   await using dir = await folder({ "w.yaml": sweep() });
   const file = `${dir.path}/l.db`;
   let now = Date.parse("2025-08-15T15:30:30+08:00");
@@ -557,7 +557,7 @@ Deno.test("a run is a plan that sends nothing, unless live trading is on in the 
     assertStringIncludes(asked, `was a plan, and sent nothing: ${why}`);
     // The step records what it would have sent.
     assertStringIncludes(await told("runs", "show", key, "--store", file, "--json"), "plan: {");
-    // The decision is that of the run: turning live trading on later sends nothing for this slot.
+    // A slot that ran as a plan remains a plan: turning live trading on later sends nothing for it.
     const again = await cli(["run", path, "--store", file, "--json"], {
       ...world,
       env: { ...world.env, HSGATE_LIVE_TRADING: "allow" },
@@ -836,7 +836,7 @@ Deno.test("RunTree.lines() marks steps, indents inner recipes, fits any width wh
   assertStringIncludes(terminalText(first!), "\x1b[32m✓\x1b[39m funds");
 });
 
-Deno.test("summaryLines() shows a reason that was cut in full, the files, and the end", () => {
+Deno.test("summaryLines() shows in full a reason that the tree has cut, then the files and the end", () => {
   const reason = "Cannot send account.funds: no connection to the gateway at this long address";
   const tree = treeAfter([
     story[0]!,
@@ -930,7 +930,7 @@ Deno.test("shortResult() summarizes the output of a step in a few words", () => 
     shortResult({ ok: true, day: "2025-08-15", files: ["a"], path: "out/x", empty: [] }),
     "day 2025-08-15, 1 file",
   );
-  assertEquals(shortResult({ rows: 1204, isWhole: false }), "1,204 rows, not is whole");
+  assertEquals(shortResult({ rows: 1204, isWhole: false }), "1,204 rows, not whole");
   assertEquals(shortResult(undefined), "");
 });
 
@@ -1003,7 +1003,7 @@ steps:
   assert(!out.includes("…"), out);
 });
 
-Deno.test("an expression without a value ends a run without a store with a clear error, which is not an internal error", async () => {
+Deno.test("if an expression fails, a run without a store reports the expression's error, and not an internal error", async () => {
   const text =
     "name: divide\nconnect: simulator\nsteps:\n  - { id: o, uses: orders.today, with: { market: hk } }\n" +
     "  - id: a\n    uses: convert-report\n" +

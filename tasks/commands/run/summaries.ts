@@ -36,7 +36,10 @@ function wordOf(name: string, value: unknown): string | undefined {
   }
   if (name === "rows" && typeof value === "number") return counted(value, "row");
   if (typeof value === "number") return `${words} ${thousands(value)}`;
-  if (typeof value === "boolean") return value ? words : `not ${words}`;
+  if (typeof value === "boolean") {
+    const claim = words.replace(/^is /, "");
+    return value ? claim : `not ${claim}`;
+  }
   // Leave out paths: files are listed below the tree.
   const isShort = typeof value === "string" && value.length <= LONGEST && !value.includes("/");
   const isShown = isShort || (typeof value === "string" && /(^id|Id|[kK]ey)$/.test(name));
