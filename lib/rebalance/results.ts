@@ -228,7 +228,9 @@ export function whyLeft(
   { missing, left }: { missing: Decimal; left: Decimal },
 ): string | undefined {
   if (isZero(missing)) return undefined;
-  const why = isZero(left) ? "an order ended with fewer shares than it was sent with" : undefined;
+  const why = isZero(left)
+    ? "an order was reduced after it was sent; that part is not ordered again"
+    : undefined;
   return notes[index]?.text ?? why ?? reason;
 }
 

@@ -553,7 +553,7 @@ deskTest(
     const report = await at.run(plan, RESTING);
     const [trade] = report.trades;
     assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "100", "100"]);
-    assertStringIncludes(trade!.reason!, "fewer shares");
+    assertStringIncludes(trade!.reason!, "an order was reduced after it was sent");
     assertCounted(report);
   },
   { house: { script: RISING } },
