@@ -45,7 +45,7 @@ export async function othersOf(
   records: Records,
   reading: ListReading,
 ): Promise<Pick<Others, "rivals"> & { owners: Owners }> {
-  const { open, owners } = await bookOf(records, reading);
+  const { open, owners } = await intentsForReading(records, reading);
   const rivals = open.filter((intent) =>
     intent.kind === "place" && intent.state !== "planned" && intent.state !== "approved" &&
     mayHaveMore(intent, reading)
@@ -54,28 +54,28 @@ export async function othersOf(
 }
 
 /** The open intents of the account, and the owners of its orders. */
-interface Book {
+interface OpenIntents {
   open: readonly Intent[];
   owners: Owners;
   /** Value of the store's write counter when this was read. */
   writes: number;
 }
 
-const books = new WeakMap<ListReading, Book>();
+const openIntentsByReading = new WeakMap<ListReading, OpenIntents>();
 
 /**
  * Returns the account's open intents and the owners of its orders, to compare a reading with. Reads them once for each
  * reading, and again after each write of this process. Another process can write at any time. So the code that records
  * an order checks, in the same transaction, that no other intent owns the order: see {@linkcode ownerIn}.
  */
-async function bookOf(records: Records, reading: ListReading): Promise<Book> {
+async function intentsForReading(records: Records, reading: ListReading): Promise<OpenIntents> {
   const { store, account } = records;
-  const known = books.get(reading);
+  const known = openIntentsByReading.get(reading);
   if (known?.writes === store.writes) return known;
   const { writes } = store;
-  const book = { open: await openIntents(store, account), owners: await records.owned(), writes };
-  books.set(reading, book);
-  return book;
+  const found = { open: await openIntents(store, account), owners: await records.owned(), writes };
+  openIntentsByReading.set(reading, found);
+  return found;
 }
 
 /** Returns another intent that currently owns one of the given orders, according to the store. */
@@ -244,7 +244,7 @@ async function possibleParts(
   if (intent.kind !== "place" || placesOthers(intent) || !isSmaller(intent, reading)) return [];
   if (!isSmaller(intent, await beforeAmendments(records, intent, reading))) return [];
   if (await hasNamedOrders(records, intent)) return [];
-  const { owners } = await bookOf(records, reading);
+  const { owners } = await intentsForReading(records, reading);
   return amendedElsewhere(intent, reading, owners).filter((id) => !intent.orderIds.includes(id));
 }
 
@@ -255,7 +255,7 @@ async function hasNamedOrders({ store }: Records, { id }: Intent): Promise<boole
 
 /** Returns the orders whose amendment has an unknown outcome. */
 async function amendedOrders(records: Records, reading: ListReading): Promise<string[]> {
-  const { open } = await bookOf(records, reading);
+  const { open } = await intentsForReading(records, reading);
   return open.filter(({ kind, state }) => kind === "amend" && unresolvedStates.includes(state))
     .flatMap(targetsOf);
 }
@@ -286,7 +286,7 @@ async function childIdsOf(
 ): Promise<readonly string[]> {
   const { store } = records;
   if (intent.kind !== "place") {
-    const { owners } = await bookOf(records, reading);
+    const { owners } = await intentsForReading(records, reading);
     const placed = intent.orderIds.flatMap((id) => owners.get(id)?.intent ?? []);
     return [...owners].filter(([, owner]) => owner.isChild && placed.includes(owner.intent)).map(([id]) =>
       id

@@ -53,8 +53,8 @@ const shownByLists = (except?: IntentState): Change[] =>
  */
 const corrections: readonly Change[] = [change("ambiguous", "answer"), change("unknown", "person")];
 /**
- * Changes that are allowed while the broker has the order. If the broker has split an order, and the lists show more
- * orders with its terms than the order needs, its parts are unclear.
+ * Changes that are allowed while the broker has the order. If the broker splits an order, the lists may show more
+ * orders with the same terms than the parts can be. Then it is unclear which ones are the parts.
  */
 const unclearParts: readonly Change[] = [change("ambiguous", "answer", "list"), change("unknown", "person")];
 
@@ -68,7 +68,8 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   sent: [
     change("acknowledged", "answer"),
     change("rejected", "answer"),
-    // Neither a cancellation nor its answer named an order, so the lists have no order to show.
+    // Only for a batch cancellation that cancelled nothing: neither the request nor the answer names an order, so the
+    // lists show no order to follow.
     change("cancelled", "answer"),
     // The answer, or the process that was about to send, proves that the broker never received the request.
     change("abandoned", "answer", "desk"),

@@ -21,9 +21,9 @@ export const tick: Rule = {
     if (valid === undefined || compare(valid.below, price) === 0) return;
     throw check.refuse(
       "tick",
-      `the price ${price} is not a multiple of the tick size of "${symbol}" at this price, ${
+      `the price ${price} is not a multiple of ${
         normalize(valid.step)
-      }`,
+      }, the tick size of "${symbol}" at this price`,
       `the nearest prices are ${normalize(valid.below)} and ${normalize(valid.above)}`,
     );
   },
