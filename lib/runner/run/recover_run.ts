@@ -49,14 +49,14 @@ export async function proveSteps(
   const { store, mayReadLists } = deps;
   const row = await findRun(store, runKey);
   if (row === undefined) return undefined;
-  const isOpen = ({ state }: Intent) => unresolvedStates.includes(state);
+  const isUnresolved = ({ state }: Intent) => unresolvedStates.includes(state);
   let intents = await intentsOfRun(store, runKey);
-  if (intents.some(isOpen)) {
+  if (intents.some(isUnresolved)) {
     const account = row.account ?? "default";
     if (await mayReadLists?.(account) === false) return undefined;
     await deskOf(deps, account, await deps.client(recipe)).reconcile();
     intents = await intentsOfRun(store, runKey);
-    if (intents.some(isOpen)) return undefined;
+    if (intents.some(isUnresolved)) return undefined;
   }
   const sent = await eventDataOf(store, runKey, WRITE_SENT);
   // If the recipe has changed, its steps may have written in other ways than the current steps.
@@ -71,7 +71,8 @@ export async function proveSteps(
       writes,
       changes,
       isSame,
-      // If an attempt ended with an error, it begins again only if the answer to an order was lost.
+      // After an attempt that ended with an error, the step begins again only if it has an intent (so the lost answer
+      // was to an order), and makes at most `MOST_ATTEMPTS` attempts.
       mayResume: state === "begun" || row.reason === "stopped" || own.length > 0 && attempt < MOST_ATTEMPTS,
     });
     if (part === undefined) return undefined;

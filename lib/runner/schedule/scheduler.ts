@@ -111,7 +111,9 @@ export class Scheduler implements AsyncDisposable {
   readonly #stop = new AbortController();
   /** The searches in progress for the outcomes of interrupted writes, by run. */
   readonly #recovering = new Map<string, Promise<void>>();
-  /** When to search again for the outcome of a run's writes, by the monotonic clock, and after how long. */
+  /**
+   * By run: the monotonic time of the next search for the outcome of its writes, and the current wait between searches.
+   */
   readonly #proveAgain = new Map<string, { at: number; waitMs: number }>();
   /** The running comparison of open orders with the broker's lists. `#followAt` is the next one's monotonic time. */
   #following: Promise<void> | undefined;
@@ -156,12 +158,12 @@ export class Scheduler implements AsyncDisposable {
   /** Makes a first pass now, and further passes whenever a run may be due. */
   async start(): Promise<void> {
     this.#started = true;
-    await this.#turn();
+    await this.#queuePass();
   }
 
   /** Lists new slots, decides about late runs, and recovers runs of dead processes, in one transaction. */
   async tick({ full = true } = {}): Promise<void> {
-    await this.#inTurn(() => this.#tick({ full }));
+    await this.#inOrder(() => this.#tick({ full }));
   }
 
   async #tick({ full }: { full: boolean }): Promise<void> {
@@ -220,8 +222,8 @@ export class Scheduler implements AsyncDisposable {
    * set lacks, and resumes recipes that have returned; their slots before now are not listed.
    */
   async reload(recipes: readonly CompiledRecipe[]): Promise<void> {
-    await this.#inTurn(() => this.#reload(recipes));
-    if (this.#started) await this.#turn();
+    await this.#inOrder(() => this.#reload(recipes));
+    if (this.#started) await this.#queuePass();
     else await this.tick();
   }
 
@@ -259,7 +261,7 @@ export class Scheduler implements AsyncDisposable {
 
   /** Runs all due runs, and resolves when no further run can begin. */
   async drain(): Promise<void> {
-    const claim = () => this.#inTurn(() => this.#claim());
+    const claim = () => this.#inOrder(() => this.#claim());
     for (await claim(); this.#running.size > 0; await claim()) await Promise.race(this.#running.values());
   }
 
@@ -273,7 +275,7 @@ export class Scheduler implements AsyncDisposable {
     this.#cancelTimer();
     this.#stop.abort();
     // A pass that is in progress may begin one more run.
-    const ended = this.#inTurn(() => Promise.resolve())
+    const ended = this.#inOrder(() => Promise.resolve())
       .then(() =>
         Promise.all([
           ...this.#running.values(),
@@ -302,17 +304,17 @@ export class Scheduler implements AsyncDisposable {
    * Makes one pass: lists slots, claims runs, and sets the timer for the next pass. In the background it sends notices,
    * searches for the outcomes of interrupted writes, and compares open orders. After an error the next pass tries again.
    */
-  async #turn(): Promise<void> {
+  async #queuePass(): Promise<void> {
     // A queued pass that has not begun does everything that this pass would do.
     if (this.#hasNext) return;
     this.#hasNext = true;
-    await this.#inTurn(async () => {
+    await this.#inOrder(async () => {
       this.#hasNext = false;
-      await this.#takeTurn();
+      await this.#makePass();
     });
   }
 
-  async #takeTurn(): Promise<void> {
+  async #makePass(): Promise<void> {
     this.#cancelTimer();
     if (!this.#started) return;
     const { machine, tickMs = 60_000, pollMs = 1_000 } = this.#options;
@@ -331,11 +333,11 @@ export class Scheduler implements AsyncDisposable {
       this.#mustTickFully = true;
       await this.#reportError(error);
     }
-    if (this.#started) this.#cancelTimer = machine.setTimer(waitMs, () => void this.#turn());
+    if (this.#started) this.#cancelTimer = machine.setTimer(waitMs, () => void this.#queuePass());
   }
 
   /** Runs work after all work that was queued before it. */
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  async #inOrder<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(work);
     this.#last = done.then(() => {}, () => {});
     return await done;
@@ -375,7 +377,8 @@ export class Scheduler implements AsyncDisposable {
     const { store, machine, maxRuns = 4 } = this.#options;
     while (this.#running.size < maxRuns && !this.#stop.signal.aborted) {
       const now = machine.now();
-      const onBlocked = async (held: BlockedRun) => await this.#emit({ type: "held", at: now, ...held });
+      const onBlocked = async (blocked: BlockedRun) =>
+        await this.#emit({ type: "held", at: now, ...blocked });
       const claim = await claimNext(store, this.#set.recipes, { ...this.#runner.claimer, onBlocked }, now);
       if (claim === undefined) return;
       this.#begin(claim);
@@ -387,7 +390,7 @@ export class Scheduler implements AsyncDisposable {
       .catch(async (error) => await this.#emit({ type: "error", at: this.#options.machine.now(), error }))
       .finally(() => {
         this.#running.delete(claim.runKey);
-        if (this.#started) void this.#turn();
+        if (this.#started) void this.#queuePass();
       });
     this.#running.set(claim.runKey, work);
   }
@@ -404,7 +407,7 @@ export class Scheduler implements AsyncDisposable {
     await this.#runner.deliverNotices();
   }
 
-  /** Searches in the background for the outcomes of interrupted writes, one reading at a time for each run. */
+  /** Searches in the background for the outcomes of interrupted writes. Each run has at most one search in progress. */
   async #recover(): Promise<void> {
     const { store, machine } = this.#options;
     const runs = await runsToRecover(store);
@@ -427,7 +430,7 @@ export class Scheduler implements AsyncDisposable {
           this.#recovering.delete(runKey);
           const again = this.#proveAgain.get(runKey);
           if (again !== undefined) again.at = machine.monotonic() + again.waitMs;
-          if (this.#started) void this.#turn();
+          if (this.#started) void this.#queuePass();
         });
       this.#recovering.set(runKey, work);
     }
