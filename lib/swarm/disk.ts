@@ -121,8 +121,9 @@ export class Disk implements Disposable {
         const process = currentProcess();
         if (typeof id === "string" && process !== undefined) this.writers.set(id, process);
       }
-      // This is a statement outside a transaction, a commit, or a rollback. A rollback counts, too.
       if (changing === undefined || db.isTransaction) return;
+      // Here the transaction is over: a commit, a rollback, or a statement outside a transaction. A rollback counts,
+      // too.
       this.#changing.delete(db);
       this.deskWrites++;
       for (const id of changing) {
@@ -213,11 +214,11 @@ export function tornStore(
   db: DatabaseSync,
   { before, after, part }: { before: StoreFiles; after: StoreFiles; part: number },
 ): StoreFiles | undefined {
-  const isAt = (at: number) => before.wal[at] === after.wal[at];
+  const isSameByte = (at: number) => before.wal[at] === after.wal[at];
   let first = 0;
-  while (first < after.wal.length && isAt(first)) first++;
+  while (first < after.wal.length && isSameByte(first)) first++;
   let last = after.wal.length - 1;
-  while (last > first && isAt(last)) last--;
+  while (last > first && isSameByte(last)) last--;
   const isSame = before.db.length === after.db.length && before.db.every((byte, at) => byte === after.db[at]);
   if (first >= last || !isSame) return undefined;
   // Outside of the process, because the program itself does not execute this statement.

@@ -332,7 +332,8 @@ export const quietInvariants = {
     },
   },
   "book": {
-    text: "the desk's book equals the broker's: every order has ended in both, with the same quantity filled",
+    text:
+      "the desk's records equal the broker's: every order has ended in both, with the same quantity filled",
     check: (seen) => {
       const { swarm, intents, claims, byId } = seen;
       for (const [id, executed] of claims) {

@@ -103,7 +103,7 @@ export class Strikes implements FaultTarget {
     this.#striking = undefined;
   }
 
-  /** Causes each waiting fault for whose state there is an intent now. */
+  /** Causes each waiting fault if an intent is now in its state. */
   strikeWaiting(): void {
     for (const fault of this.#waiting) {
       if (this.isQuiet || !this.has(fault.state!)) continue; // only faults with a state wait
@@ -271,7 +271,8 @@ export class Strikes implements FaultTarget {
     const cut = this.#powerCut;
     if (/ intent /i.test(sql)) this.#isOfDesk = true;
     if (!/^\s*(commit|rollback)/i.test(sql)) return;
-    // Most of these faults wait for a transaction of an order. A person's connection would keep the old files.
+    // Most of these faults wait for a transaction of an order. Wait until no person uses the store: an open database
+    // connection would continue to use the old files.
     const isHere = cut !== undefined && this.#surroundings.people.busy === 0 &&
       (this.#isOfDesk || cut.size > 0.8);
     if (when === "before") {

@@ -11,7 +11,7 @@ import { targetsOf } from "../desk/terms.ts";
 import type { Executed, TrueOrder, Truth } from "./truth.ts";
 
 /** The intents of the account, and the truth about them. */
-interface Book {
+interface IntentsAndTruth {
   swarm: { truth: Pick<Truth, "orders"> };
   intents: readonly Intent[];
   /** The executed write of each intent, by the intent's id. */
@@ -27,7 +27,7 @@ const MOST_DIVIDED = 12;
  * division gives each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300.
  * See also {@linkcode isHiddenByOwner}.
  */
-export function isForPerson(intent: Intent, { swarm, intents, claims }: Book): boolean {
+export function isForPerson(intent: Intent, { swarm, intents, claims }: IntentsAndTruth): boolean {
   // A cancellation names orders that may belong to no intent.
   const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
   const { orders } = swarm.truth;
@@ -77,7 +77,7 @@ export function isForPerson(intent: Intent, { swarm, intents, claims }: Book): b
  */
 function isHiddenByOwner(
   { id, kind, state, params }: Intent,
-  { swarm, claims }: Pick<Book, "swarm" | "claims">,
+  { swarm, claims }: Pick<IntentsAndTruth, "swarm" | "claims">,
 ): boolean {
   if (kind === "cancel") return false;
   if (!unresolvedStates.includes(state) && (kind !== "place" || state !== "acknowledged")) return false;
