@@ -3,9 +3,9 @@
  * function that runs each time. The slot belongs to a recipe that places an order. It begins with the scheduler's pass,
  * and ends when the store has the result of the run.
  *
- * The benchmark repeats each of these three ways twice in one process and six times in another, both with V8's coverage
- * counters. A function counts if it ran at least four times more in the second process. The simulator is another
- * process.
+ * The benchmark repeats each of these three operations twice in one process and six times in another, both with V8's
+ * coverage counters. A function counts if its number of calls is higher by at least 4 (6 − 2) in the second process.
+ * The simulator is another process.
  *
  * @module
  */
@@ -22,15 +22,17 @@ import { openPushStream } from "../../lib/transports/push/stream.ts";
 import { report, type SimulatorInfo, startSimulator } from "./harness.ts";
 import { quoteFrames, startSender } from "./push_frames.ts";
 
-/** How often each of the two processes repeats a way. */
+/** How often each of the two processes repeats an operation. */
 const [FEW, MANY] = [2, 6] as const;
 
-const ways: Record<string, { most: number; repeat: (times: number, info: SimulatorInfo) => Promise<void> }> =
-  {
-    "files/funds-call": { most: 10, repeat: callFunds },
-    "files/pushed-quote": { most: 8, repeat: receiveQuotes },
-    "files/slot": { most: 20, repeat: runSlots },
-  };
+const operations: Record<
+  string,
+  { most: number; repeat: (times: number, info: SimulatorInfo) => Promise<void> }
+> = {
+  "files/funds-call": { most: 10, repeat: callFunds },
+  "files/pushed-quote": { most: 8, repeat: receiveQuotes },
+  "files/slot": { most: 20, repeat: runSlots },
+};
 
 /** A recipe that buys each minute. The orders stay open, because their price is below the market. */
 const BUY = {
@@ -57,7 +59,7 @@ const CLOCK_START = "2025-08-15T10:00:00+08:00";
 
 const [chosen, times, info] = Deno.args;
 if (chosen !== undefined && times !== undefined) {
-  await ways[chosen]!.repeat(Number(times), JSON.parse(info!));
+  await operations[chosen]!.repeat(Number(times), JSON.parse(info!));
 } else await main();
 
 async function callFunds(times: number, info: SimulatorInfo): Promise<void> {
@@ -124,8 +126,12 @@ interface Counters {
   functions: { functionName: string; ranges: { startOffset: number; endOffset: number; count: number }[] }[];
 }
 
-/** Repeats a way in its own process. Resolves to the number of calls of each function of `lib`. */
-async function countCalls(way: string, times: number, info: SimulatorInfo): Promise<Map<string, number>> {
+/** Repeats an operation in its own process. Resolves to the number of calls of each function of `lib`. */
+async function countCalls(
+  operation: string,
+  times: number,
+  info: SimulatorInfo,
+): Promise<Map<string, number>> {
   const folder = await Deno.makeTempDir({ prefix: "hsgate-bench-" });
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
@@ -134,13 +140,13 @@ async function countCalls(way: string, times: number, info: SimulatorInfo): Prom
       "-A",
       `--coverage=${folder}`,
       import.meta.filename!,
-      way,
+      operation,
       String(times),
       JSON.stringify(info),
     ],
     stderr: "piped",
   }).output();
-  if (!success) throw new Error(`Cannot count "${way}": ${new TextDecoder().decode(stderr)}`);
+  if (!success) throw new Error(`Cannot count "${operation}": ${new TextDecoder().decode(stderr)}`);
   const lib = new URL("../../lib/", import.meta.url).href;
   const calls = new Map<string, number>();
   for (const { name } of Deno.readDirSync(folder)) {
@@ -158,7 +164,7 @@ async function countCalls(way: string, times: number, info: SimulatorInfo): Prom
 }
 
 async function main(): Promise<void> {
-  for (const [name, { most }] of Object.entries(ways)) {
+  for (const [name, { most }] of Object.entries(operations)) {
     // Each process gets a new simulator.
     const count = async (times: number) => {
       await using simulator = await startSimulator(["--clock", CLOCK_START]);

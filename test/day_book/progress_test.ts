@@ -123,7 +123,7 @@ Deno.test("ProgressText ends with the number of days, of provisional days and of
   const ending = (read: number) =>
     shown([[0, started], [0, dayStarted(0)], [2000, rows(read)], [2500, done]], { inPlace: false }).at(-1);
   assertEquals(ending(5000), "2 days, 1 provisional, 2 differences, 2,000 rows/s\n");
-  // A kept day is not read again; its rows are counted as in the result.
+  // A kept day is not read again, so the export read fewer rows than the result contains.
   assertEquals(
     ending(1200),
     "2 days, 1 provisional, 2 differences, 5,000 rows in all, 1,200 of them read now\n",

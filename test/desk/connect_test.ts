@@ -64,9 +64,9 @@ Deno.test("connect() with a store records each order, and a second program on th
   });
   const { foreign } = await client.desk.reconcile({ markets: ["hk"] });
   // The program reads the lists on start too, so one of the two readings has found the change.
-  await using book = await openSqlite(store);
+  await using opened = await openSqlite(store);
   assertEquals(
-    await book.all("select why, state, order_ids, timeout_ms from intent where state <> 'abandoned'"),
+    await opened.all("select why, state, order_ids, timeout_ms from intent where state <> 'abandoned'"),
     [{ why: '{"by":"ann"}', state: "working", order_ids: JSON.stringify([orderId]), timeout_ms: 300_000 }],
   );
   assert(!foreign.some((order) => order.orderId === orderId));

@@ -150,7 +150,8 @@ export class CrashPlan {
   /** Counts every statement of stores, everything that a socket sends or receives, and every call of `fetch`. */
   watch(): void {
     for (const store of [SqliteStore, PostgresStore]) {
-      // The parts of a store that wait for its file or its server. They are protected, so they have no other type here.
+      // The parts of a store that wait for its file or its server. They are protected, so only a cast gives access
+      // to them.
       const parts = store.prototype as unknown as Record<string, (...args: unknown[]) => unknown>;
       for (const name of ["begin", "execute", "executeAlone", "commit", "mark"]) {
         const original = parts[name]!;
@@ -313,12 +314,12 @@ async function runProgram(job: ProgramJob): Promise<void> {
       maxOrdersPerMinute: "off",
     },
   });
-  await using book = await (job.store.startsWith("postgres:") ? openPostgres : openSqlite)(job.store);
+  await using store = await (job.store.startsWith("postgres:") ? openPostgres : openSqlite)(job.store);
   const { desk } = client;
   const account = job.transport === "direct"
     ? await directAccount(info.developerPrivateKey)
     : gatewayAccount(info.gatewayUrl);
-  const intents = () => recentIntents(book, account, { limit: 1_000 });
+  const intents = () => recentIntents(store, account, { limit: 1_000 });
   const askedAbout: string[] = [];
   // The desk reads the broker's lists before its first write, here a refused one: the price is not a multiple of the
   // tick size.

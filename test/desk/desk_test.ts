@@ -529,22 +529,25 @@ deskTest("after a clock went back, the time between the readings counts anew", a
   assertEquals((await reconciled()).state, "abandoned");
 }, { skip: { memory: "the endpoint in memory sends no time, so nothing is proven" } });
 
-deskTest("readings during a jump of the clock do not count as time that has passed", async (house) => {
-  const { simulator: { faults }, clock, intents } = house;
-  const { desk, ahead } = openAhead(house, 0);
-  const trader = desk.client();
-  faults.arm({ kind: "lost-request", operation: "orders.place" });
-  await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
-  const lost = (await intents())[0]!.id;
-  await trader.orders.place(OTHER);
-  const state = async () => (await intents()).find(({ id }) => id === lost)!.state;
-  for (let turn = 0; turn < 4; turn++) {
-    clock.advance(2_000);
-    ahead.ms += 60_000; // the clock of this machine jumps a minute at each reading; the broker's does not
-    await desk.reconcile();
-  }
-  assertEquals(await state(), "unknown");
-});
+deskTest(
+  "a jump of the clock between two readings of the lists does not count as elapsed time",
+  async (house) => {
+    const { simulator: { faults }, clock, intents } = house;
+    const { desk, ahead } = openAhead(house, 0);
+    const trader = desk.client();
+    faults.arm({ kind: "lost-request", operation: "orders.place" });
+    await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
+    const lost = (await intents())[0]!.id;
+    await trader.orders.place(OTHER);
+    const state = async () => (await intents()).find(({ id }) => id === lost)!.state;
+    for (let turn = 0; turn < 4; turn++) {
+      clock.advance(2_000);
+      ahead.ms += 60_000; // the clock of this machine jumps a minute at each reading; the broker's does not
+      await desk.reconcile();
+    }
+    assertEquals(await state(), "unknown");
+  },
+);
 
 deskTest("readings at the same time show the same change, and one of them records it", async (house) => {
   const { trader, client, clock, round, desk, open, last, history } = house;

@@ -78,7 +78,14 @@ for (
       "differs",
     ],
     ["an item that is null", "orders.today", { data: [null] }, "data.data[]", "null", "breaks"],
-    ["a list that is not in its member", "orders.today", [order], "data", "envelope", "differs"],
+    [
+      "a list without the member that should contain it",
+      "orders.today",
+      [order],
+      "data",
+      "envelope",
+      "differs",
+    ],
     ["one record in place of a list", "orders.today", order, "data", "envelope", "differs"],
     [
       "a required member that is empty",

@@ -142,7 +142,7 @@ Deno.test("targets that the broker does not know are mistakes, each with its fie
         assertStringIncludes(expected, "correct the code, or remove the target");
       }
     }
-    // If the broker rejects every request, the cause is not each symbol.
+    // If the broker rejects every request, the symbols are not the cause, so few requests are sent.
     let requests = 0;
     const latest: Client["quotes"]["latest"] = () => {
       requests++;

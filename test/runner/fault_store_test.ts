@@ -26,7 +26,7 @@ import {
 // F07: a torn record, a failed fsync, a full disk. No write goes to the broker, reads continue, and complete data is
 // kept.
 
-Deno.test("F07: a journal cut at any byte after a kill during a write either contains the write or is rejected", async () => {
+Deno.test("F07: after a kill during a write, a write-ahead log that is cut at any byte contains the write, or the store is rejected", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   await killInWrite(path);

@@ -41,7 +41,7 @@ Deno.test("outcomeOf() makes a stopped read due again, and leaves a stopped writ
 });
 
 Deno.test(
-  "outcomeOf() counts a run that was stopped after its last step as successful, but not a run that is too late",
+  "outcomeOf() counts a run that was stopped after its last step as successful, but not a run that timed out or lost its lease",
   pure,
   () => {
     for (const halted of ["stopped", "cancelled"] as const) {
@@ -74,13 +74,17 @@ Deno.test("outcomeOf() lets the next process continue a stopped step that resume
   });
 });
 
-Deno.test("outcomeOf() reports the login first, then the failed step, then the withheld write", pure, () => {
-  const withheld = "window" as const;
-  assertEquals(ended({ a: "failed" }, { isTakenOver: true, withheld }), "failed (displaced)");
-  assertEquals(ended({ a: "failed", b: "skipped" }, { withheld }), "failed (step)");
-  assertEquals(ended({ a: "ok", b: "skipped" }, { withheld }), "failed (window)");
-  assertEquals(ended({ a: "skipped", b: "skipped" }, { withheld }), "failed (window)");
-  assertEquals(ended({ a: "skipped", b: "skipped" }), "skipped (condition)");
-  assertEquals(ended({ a: "ok", b: "skipped" }), "ok");
-  assertEquals(ended({}), "ok");
-});
+Deno.test(
+  "outcomeOf() reports a login taken over first, then the failed step, then the withheld write",
+  pure,
+  () => {
+    const withheld = "window" as const;
+    assertEquals(ended({ a: "failed" }, { isTakenOver: true, withheld }), "failed (displaced)");
+    assertEquals(ended({ a: "failed", b: "skipped" }, { withheld }), "failed (step)");
+    assertEquals(ended({ a: "ok", b: "skipped" }, { withheld }), "failed (window)");
+    assertEquals(ended({ a: "skipped", b: "skipped" }, { withheld }), "failed (window)");
+    assertEquals(ended({ a: "skipped", b: "skipped" }), "skipped (condition)");
+    assertEquals(ended({ a: "ok", b: "skipped" }), "ok");
+    assertEquals(ended({}), "ok");
+  },
+);

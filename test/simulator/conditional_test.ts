@@ -22,7 +22,7 @@ function firstTrade(symbol: string, from: number, until: number, holds: (price: 
 const prices = (symbol: string, from: number, until: number) =>
   market.prints(symbol, from, until).map(({ price }) => price);
 
-Deno.test("each kind of conditional order triggers in the second of the first trade at its trigger value", () => {
+Deno.test("each kind of conditional order triggers within one second of the first trade at or beyond its trigger value", () => {
   const last = market.lastPrice("AAPL", NEW_YORK);
   const [low, high] = prices("AAPL", NEW_YORK, CLOSE)
     .toSorted(compare).filter((_, at, all) => at === 0 || at === all.length - 1);
@@ -88,7 +88,10 @@ Deno.test("a trailing stop follows the best price since it was placed, and trigg
     ] as const
   ) {
     const sign = side === "sell" ? 1 : -1;
-    /** Returns the trigger of an order that is placed at an instant, if the best price moves before it. */
+    /**
+     * Returns the second in which an order placed at `start` triggers; `undefined` if the best price did not move
+     * before.
+     */
     const triggerOf = (start: number): number | undefined => {
       let best = market.lastPrice("AAPL", start);
       let moved = false;
@@ -112,7 +115,7 @@ Deno.test("a trailing stop follows the best price since it was placed, and trigg
     assertEquals(list(desk, "us")[0]?.status, "pending");
     desk.to(expected);
     assertEquals([list(desk, "us")[0]?.status, desk.orders("us").length], ["triggered", 1]);
-    // Without a limit price, a limit order has the price of the trigger.
+    // Without a limit price, a limit order gets the last price at the time of the trigger.
     const { price, orderType: sent } = desk.orders("us")[0]!;
     const last = market.lastPrice("AAPL", expected);
     assertEquals([sent, compare(price ?? "", sent === "limit" ? last : "0")], [
@@ -122,7 +125,7 @@ Deno.test("a trailing stop follows the best price since it was placed, and trigg
   }
 });
 
-Deno.test("a conditional order expires after its days to the second, and not at the close", () => {
+Deno.test("a conditional order expires exactly `validDays` days after it was placed, not at the close", () => {
   const desk = open(hk(DATE, "10:00:00"));
   const terms = { market: "hk", symbol: "00700.HK", side: "buy", quantity: "100", price: "300" };
   desk.place({ ...terms, orderType: "take-profit-limit", triggerValue: "300", validDays: 3 });

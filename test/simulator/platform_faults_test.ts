@@ -387,7 +387,7 @@ Deno.test("socket fault split-frame sends a frame in several pieces", async () =
   assertEquals(platform.faults.struck("split-frame"), 2);
 });
 
-Deno.test("socket fault merged-frames sends two frames in one piece, or one late", async () => {
+Deno.test("socket fault merged-frames sends two frames in one piece, or delays one frame if no other follows", async () => {
   await using here = await world();
   const { platform: { faults }, trade } = here;
   faults.arm({ kind: "merged-frames", ms: 60_000, operation: "account.funds" });

@@ -34,7 +34,7 @@ Deno.test("a test that passes only by itself counts as passed, and a test that f
   assertEquals(await counted(passes, fails), { passed: 1, failed: 1, skipped: 0 });
 });
 
-Deno.test("a second run hides no other failure", async () => {
+Deno.test("if a failure remains after the second run, the counts of the first run are kept", async () => {
   assertEquals((await counted(failsOnce, fails)).failed, 2);
   assertEquals((await counted(failsOnce, doesNotLoad)).failed, 2);
 });

@@ -49,7 +49,7 @@
  *
  * F07 a torn record, an error of fsync, a full disk
  * - memory: none: the store of the runner is the same over each transport
- * - gateway: runner/fault_store_test.ts "F07: a journal cut at any byte after a kill during a write either contains the write or is rejected"
+ * - gateway: runner/fault_store_test.ts "F07: after a kill during a write, a write-ahead log that is cut at any byte contains the write, or the store is rejected"
  * - gateway: runner/fault_store_test.ts "F07: a write is not sent when the mark cannot be synced"
  * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, the store can be read, and no complete data is lost"
  * - direct: none: as above, the store knows no transport
@@ -84,7 +84,7 @@
  * F12 a batch cancel that times out with 60 of 100 done
  * - memory: none: what the step does is the same over each transport, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
- * - gateway: transports/outcome_test.ts "a batch cancellation leaves each order unresolved that its answer does not mention"
+ * - gateway: transports/outcome_test.ts "a batch cancellation leaves unresolved each order that its answer does not mention"
  * - direct: none: the message of the batch cancel is not published
  * - desk: desk/faults_test.ts "F12: a batch cancellation that was executed in part stays unknown, and nothing of it is sent again"
  *
@@ -103,7 +103,7 @@
  * - direct: transports/direct_lease_test.ts "a second client of the account is rejected before it can end the connection of the first"
  *
  * F15 half-open: the server stops but keeps its sockets open
- * - memory: none: there is no far end; an endpoint that never answers is conformance/limits_test.ts's timeout
+ * - memory: none: there is no server process; the timeout tests in conformance/limits_test.ts cover an endpoint that is too slow
  * - gateway: transports/fault_half_open_test.ts "a stopped gateway: a read times out, a write has an unknown outcome and is executed at most once"
  * - gateway: transports/fault_half_open_test.ts "a stopped push port is detected by its silence if a limit is set"
  * - gateway: client/silent_push_test.ts "connect() replaces a silent push connection, reports the gap, and receives order pushes again"
@@ -117,7 +117,7 @@
  * - direct: transports/fault_half_open_test.ts "after an event loop blocked for longer than the platform waits, a new link works"
  *
  * F17 the server restarts
- * - memory: none: an endpoint has no process; a line that ends is conformance/pushes_test.ts's cut stream
+ * - memory: none: an endpoint has no process; conformance/pushes_test.ts covers a stream that is cut
  * - gateway: transports/fault_restart_test.ts "a restarted gateway: one login, a gap, restored subscriptions, and the lists show the fill"
  * - gateway: transports/fault_restart_test.ts "a write that is the first call after a restart fails over the gateway, and is not repeated"
  * - direct: transports/fault_restart_test.ts "a restarted platform: a new token and session, one trade login, and the lists show the fill"
@@ -126,7 +126,7 @@
  * Only the lists show the fill, so a program has to query them from time to time.
  * - all: conformance/pushes_test.ts "a fill whose push was lost is in the list of fills"
  *
- * F19 pushes twice, in another order, before the answer
+ * F19 pushes that are repeated, reordered, or earlier than the answer
  * - all: conformance/pushes_test.ts "a repeated push is delivered once, and reordered pushes are delivered in the new order"
  * - all: conformance/pushes_test.ts "a push may arrive before the answer to its order, with the same order number"
  * - desk: desk/faults_test.ts "F19: pushes that are repeated, reordered, lost or early lead to the same intents as all pushes in order"
@@ -179,7 +179,7 @@
  * - memory: none: it has no token
  * - gateway: none: the gateway keeps the token
  * - direct: transports/direct_session_test.ts "the age of a token is measured with a clock that never jumps"
- * - desk: desk/desk_test.ts "readings during a jump of the clock do not count as time that has passed"
+ * - desk: desk/desk_test.ts "a jump of the clock between two readings of the lists does not count as elapsed time"
  *
  * F29 a reader that stops while quotes and orders arrive
  * - all: conformance/load_test.ts "a reader that stops loses no order; its quotes arrive in their order, and some are conflated"

@@ -309,7 +309,7 @@ function listsBut(lists: string[]): AnyOperation[] {
   );
 }
 
-Deno.test("a batch cancellation leaves each order unresolved that its answer does not mention", async () => {
+Deno.test("a batch cancellation leaves unresolved each order that its answer does not mention", async () => {
   const cancel = async (data: unknown) => {
     await using end = farEnd(() => ok(data));
     await using client = await connect({ gateway: end.url, retry });
