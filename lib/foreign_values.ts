@@ -31,8 +31,8 @@ export function countValues(value: unknown, { levels, values = Infinity }: Nesti
 }
 
 /**
- * Returns whether a value contains something below this number of nested lists and maps. Not recursive, so a deeply
- * nested value cannot overflow the stack.
+ * Returns whether a value has members more than `levels` lists and maps deep. An empty list or map has no members. Not
+ * recursive, so a deeply nested value cannot overflow the stack.
  */
 export function isDeeper(value: unknown, levels: number): boolean {
   let inner: unknown[] = [value];

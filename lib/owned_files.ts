@@ -203,7 +203,10 @@ async function distrustOfFolders(path: string, target: string | undefined): Prom
   return undefined;
 }
 
-/** Returns the links that the system follows on the way to a path, each in the real path of its folder. */
+/**
+ * Returns the links that the system follows on the way to a path. Each returned path has its folder resolved, but not
+ * the link itself.
+ */
 async function linksOn(path: string): Promise<string[]> {
   const links: string[] = [];
   const names = path.split("/");

@@ -42,7 +42,10 @@ export { extendedPeriod } from "./book.ts";
 export type { ExtendedPeriod, ExtendedSession, Session, SessionBreak } from "./book.ts";
 export type { Override } from "./book.ts";
 
-/** The market identifier code of an exchange, or hsgate's name of a Stock Connect link (from its target market). */
+/**
+ * The market identifier code of an exchange, or hsgate's name of a Stock Connect link: `CONNECT_` and the market in
+ * which its orders trade.
+ */
 export type Mic = "XHKG" | "XNYS" | "XSHG" | "XSHE" | "CONNECT_SH" | "CONNECT_SZ" | "CONNECT_HK";
 
 /**

@@ -12,7 +12,7 @@ const marketCodes = {
   v: ["shenzhen", "Shenzhen Connect"],
   t: ["shanghai", "Shanghai Connect"],
 } as const;
-/** Market of a listing, or of the account for that market. */
+/** Market of a listing. In a call about the account, the market whose funds or holdings the call is about. */
 export const Market: DictionaryOf<typeof marketCodes> = dictionary({
   wire: "exchangeType",
   type: "string",
@@ -20,5 +20,5 @@ export const Market: DictionaryOf<typeof marketCodes> = dictionary({
   closed: true,
   values: marketCodes,
 });
-/** Market of a listing, or of the account for that market. */
+/** Market of a listing. In a call about the account, the market whose funds or holdings the call is about. */
 export type Market = NameOf<typeof Market>;

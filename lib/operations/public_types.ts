@@ -8,7 +8,9 @@
 import type { Unlisted } from "../dictionaries/dictionary.ts";
 import type { PushedEvent } from "./pushed_event.ts";
 
-/** Market of a listing, or of the account for that market. */
+/**
+ * Market of a listing. In a call about the account, the market whose funds or holdings the call is about.
+ */
 export type Market = "hk" | "us" | "shenzhen" | "shanghai";
 
 /** Whether a maximum quantity includes margin. */

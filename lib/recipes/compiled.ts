@@ -1,6 +1,7 @@
 /**
  * Defines the types of a compiled recipe, which the runner runs: all names are resolved and all defaults are filled in.
- * The text that a person writes has other types, so the compiler finds every mistake before the first step runs.
+ * Written recipes have separate types. The recipe compiler converts them, and reports every mistake before the first
+ * step runs.
  *
  * @module
  */
@@ -262,7 +263,7 @@ export interface StepCode {
   programs: readonly NamedFile[];
 }
 
-/** A resource outside the toolkit that the parameters of a step name. */
+/** A resource outside hsgate, named in a step's parameters. */
 export interface StepReach {
   /** `session`: a call that ends or takes over a login, pushes or market data. */
   kind: "host" | "reads" | "writes" | "session";
@@ -387,8 +388,8 @@ export interface StepContext extends StepScope {
   /** The client, connected on first use. Only a step with the effect "write" can write with it. */
   client(): Promise<Client>;
   /**
-   * The order desk of the run's account, connected on first use; absent in a run without a store. Its clients write like
-   * that of {@linkcode StepContext.client}.
+   * The order desk of the run's account, connected on first use; absent in a run without a store. As with
+   * {@linkcode StepContext.client}, only a step with the effect "write" can write with its clients.
    */
   desk?(): Promise<StepDesk>;
   /**

@@ -1,5 +1,5 @@
 /**
- * Simulates the trading of the account's owner during a rehearsal, so that exports contain rows, fees are cleared, and
+ * Simulates the trading of the account's owner during a rehearsal, so that exports contain rows and booked fees, and
  * some orders are open before the close.
  *
  * @module

@@ -43,7 +43,7 @@ const notCheckable = (detail: string): ListCheck => ({ result: "not-checkable", 
 /** Finds evidence about empty days. Queries each range of days once, and the funds of each market once. */
 export class Evidence {
   readonly #options: EvidenceOptions;
-  readonly #shown = new Map<string, Promise<Shown>>();
+  readonly #ranges = new Map<string, Promise<RangeRows>>();
   readonly #funds = new Map<DayBookMarket, Promise<string | undefined>>();
 
   constructor(options: EvidenceOptions) {
@@ -60,7 +60,8 @@ export class Evidence {
   ): Promise<ListCheck> => {
     const near = await this.#readRange(market, daysAround(day, runningDay));
     const range = weeksAround(day, runningDay);
-    // One row of the weeks is enough to show that the lists work.
+    // Usually one row is enough to show that the lists work. If no answer of the day had a list, every row is read,
+    // because some may be rows of the day itself.
     const most = isLeftOut ? Infinity : 1;
     const result = near.resultFor(day) ?? (await this.#readRange(market, range, most)).resultFor(day);
     if (result !== undefined) return result;
@@ -77,22 +78,22 @@ export class Evidence {
     return why === undefined ? PASSED : notCheckable(why);
   };
 
-  /** Reads the lists of a range until one list shows rows. Reads each range only once. */
-  #readRange(market: DayBookMarket, range: Range, most = Infinity): Promise<Shown> {
-    return remembered(this.#shown, `${market} ${range.from} ${range.to} ${most}`, async () => {
-      const shown = new Shown(range);
+  /** Reads the lists of a range until one list has rows. Reads each range only once. */
+  #readRange(market: DayBookMarket, range: Range, most = Infinity): Promise<RangeRows> {
+    return remembered(this.#ranges, `${market} ${range.from} ${range.to} ${most}`, async () => {
+      const found = new RangeRows(range);
       for (const spec of listsOf(market)) {
-        await this.#read(market, spec, { range, most, shown });
-        if (shown.rows > 0) break;
+        await this.#read(market, spec, { range, most, found });
+        if (found.rows > 0) break;
       }
-      return shown;
+      return found;
     });
   }
 
   async #read(
     market: DayBookMarket,
     { list, history, dated }: ListSpec,
-    { range, most, shown }: { range: Range; most: number; shown: Shown },
+    { range, most, found }: { range: Range; most: number; found: RangeRows },
   ): Promise<void> {
     const { client, signal } = this.#options;
     const source = sourceOf(client, history, { market, ...range }, { signal });
@@ -100,17 +101,17 @@ export class Evidence {
       for await (const { rows } of source.pages) {
         for (const row of rows) {
           const date = dayAtStart(row[dated]);
-          if (date === undefined) return void shown.reasons.push(`a row of ${list} has no date`);
-          shown.add(list, date);
+          if (date === undefined) return void found.reasons.push(`a row of ${list} has no date`);
+          found.add(list, date);
         }
-        if (shown.rows >= most) return;
+        if (found.rows >= most) return;
       }
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      return void shown.reasons.push(error.message);
+      return void found.reasons.push(error.message);
     }
     const why = source.unproven();
-    if (why !== undefined) shown.reasons.push(`${list} may be incomplete: ${why}`);
+    if (why !== undefined) found.reasons.push(`${list} may be incomplete: ${why}`);
   }
 
   /** Resolves to the reason why the funds do not prove that the broker answers; `undefined` if they prove it. */
@@ -130,8 +131,8 @@ export class Evidence {
   }
 }
 
-/** The rows of each day that the lists of a range show. */
-class Shown {
+/** The rows of each day in the lists of a range. */
+class RangeRows {
   rows = 0;
   /** Why the lists prove nothing. */
   readonly reasons: string[] = [];
