@@ -452,7 +452,7 @@ export class Scheduler implements AsyncDisposable {
     if (recover === undefined) return await this.#runner.recover(runKey, recipe);
     const state = await recover(runKey);
     if (state === undefined) return undefined;
-    await resolveOutcome(store, { runKey, state, actor: "journal", now: machine.now() });
+    await resolveOutcome(store, { runKey, state, actor: "recover", now: machine.now() });
     return state;
   }
 
