@@ -6,19 +6,19 @@
  */
 import { operations } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
-import { linkTo, notice, table, type Way, whyNot } from "./markdown.ts";
+import { linkTo, notice, table, type TransportName, whyNot } from "./markdown.ts";
 import type { FieldsInfo } from "../../lib/operations/types.ts";
 
-const ways: readonly Way[] = ["memory", "gateway", "direct"];
+const transports: readonly TransportName[] = ["memory", "gateway", "direct"];
 const folder = "../../test/conformance/";
 
 /** Returns the page. `suite` contains the text of each test file of the suite, by file name. */
 export function conformancePage(suite: ReadonlyMap<string, string>): string {
   const all = [...operations.values()];
-  const counts = ways.map((way) => [
-    way,
-    `${all.filter((each) => whyNot(each, way) === undefined).length}`,
-    `${all.filter((each) => whyNot(each, way) !== undefined).length}`,
+  const counts = transports.map((transport) => [
+    transport,
+    `${all.filter((each) => whyNot(each, transport) === undefined).length}`,
+    `${all.filter((each) => whyNot(each, transport) !== undefined).length}`,
   ]);
   const files = [...suite].sort(([a], [b]) => a < b ? -1 : 1).map(([name, text]) =>
     `- [${name}](${folder}${name}): ${headOf(name, text)}`
@@ -37,13 +37,13 @@ export function conformancePage(suite: ReadonlyMap<string, string>): string {
       "- *Answer written out*: only one transport carries it, so the suite compares its answer with a hand-written one.",
     ].join("\n"),
     "## Operations",
-    table(["Way", "Carried", "Not carried"], counts),
+    table(["Transport", "Carried", "Not carried"], counts),
     table(
       ["Operation", "Effect", "Memory", "Gateway", "Direct", "The suite compares", "Not on the socket"],
       all.map((operation) => [
         linkTo(operation),
         operation.effect,
-        ...ways.map((way) => carriage(operation, way)),
+        ...transports.map((transport) => carriage(operation, transport)),
         comparison(operation),
         missingOnSocket(operation),
       ]),
@@ -53,13 +53,13 @@ export function conformancePage(suite: ReadonlyMap<string, string>): string {
   ].join("\n\n");
 }
 
-function carriage(operation: AnyOperation, way: Way): string {
-  const reason = whyNot(operation, way);
+function carriage(operation: AnyOperation, transport: TransportName): string {
+  const reason = whyNot(operation, transport);
   return reason === undefined ? "carried" : `no: ${reason}`;
 }
 
 function comparison(operation: AnyOperation): string {
-  const carried = ways.filter((way) => whyNot(operation, way) === undefined);
+  const carried = transports.filter((transport) => whyNot(operation, transport) === undefined);
   if (carried.length === 0) return "only the rejection";
   if (carried.length === 1) return "answer written out";
   return operation.effect === "write" ? "same effect" : "same answer";

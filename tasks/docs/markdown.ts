@@ -11,7 +11,7 @@ export const notice =
   "<!-- Written by `deno task docs` from the catalogue in lib/operations: edit there. -->\n";
 
 /** A transport to the account; `memory` is a function instead of the gateway. */
-export type Way = "memory" | "gateway" | "direct";
+export type TransportName = "memory" | "gateway" | "direct";
 
 /** Returns the file name of a family's page, without its ending. */
 export const fileOf = (family: string): string =>
@@ -28,10 +28,10 @@ export function linkTo({ name }: AnyOperation): string {
 }
 
 /** Returns why a transport does not support an operation. @returns `undefined` if it does. */
-export function whyNot(operation: AnyOperation, way: Way): string | undefined {
+export function whyNot(operation: AnyOperation, transport: TransportName): string | undefined {
   const { socket, platformPath, reserved } = operation;
   // The memory transport uses the gateway's paths.
-  if (way !== "direct") {
+  if (transport !== "direct") {
     return gatewayPath(operation) === undefined ? "not offered by the gateway" : undefined;
   }
   if (reserved !== undefined) return reserved;

@@ -4,7 +4,7 @@ import { gatewayAccount } from "../../lib/client/account_name.ts";
 import { Desk } from "../../lib/desk/desk.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { ManualClock } from "../../lib/time.ts";
-import { openHouse } from "../conformance/house.ts";
+import { openSimulatedAccount } from "../conformance/simulated_account.ts";
 import { simulatedMachine } from "../desk/support.ts";
 import { executor, planAt, PURCHASE, QUICK, SALES } from "../rebalance/executor.ts";
 import { showProgress } from "../../tasks/commands/export_day_book/progress.ts";
@@ -293,7 +293,7 @@ Deno.test("sim starts on free ports, serves the other commands through its --inf
 });
 
 Deno.test("export day-book and recipes/end_of_day.yaml with a store write the rebalancing trades of the day", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   await using place = await folder();
   const { info } = house.simulator;
   const where = `${place.path}/h.db`;

@@ -5,7 +5,7 @@
  */
 import { processHost } from "../../tasks/terminal/host.ts";
 import { clientOf } from "../../tasks/commands/shared/session.ts";
-import { ORDER, TENCENT } from "../conformance/house.ts";
+import { ORDER, TENCENT } from "../conformance/simulated_account.ts";
 
 const host = processHost();
 await using client = await clientOf({}, host, { command: "test" });

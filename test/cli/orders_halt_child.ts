@@ -8,7 +8,7 @@
 import { connect } from "../../lib/desk/connect.ts";
 import { add } from "../../lib/decimal.ts";
 import { BrokerError } from "../../lib/errors.ts";
-import { ORDER } from "../conformance/house.ts";
+import { ORDER } from "../conformance/simulated_account.ts";
 
 const [url = "", tradePasswordKey = "", tradePassword = "", store = ""] = Deno.args;
 await using client = await connect({

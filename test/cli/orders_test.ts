@@ -9,7 +9,7 @@ import { ManualClock, systemMachine } from "../../lib/time.ts";
 import { farEnd, json as jsonAnswer, type Reaction } from "../support/far_end.ts";
 import { commands } from "../../tasks/commands/table.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
-import { ORDER } from "../conformance/house.ts";
+import { ORDER } from "../conformance/simulated_account.ts";
 import { testBoth } from "../support/stores.ts";
 import { orderPush, startPushFarEnd } from "../support/push_far_end.ts";
 import { waitUntil } from "../support/waits.ts";

@@ -6,7 +6,7 @@ import { connectConfigured } from "../../lib/client/configured.ts";
 import { gateway as gatewayTransport } from "../../lib/transports/gateway.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { cli, envOf, KEY, MORNING, PASSWORD, simulate } from "../cli/support.ts";
-import { isConnected, ORDER, TENCENT, until } from "../conformance/house.ts";
+import { isConnected, ORDER, TENCENT, until } from "../conformance/simulated_account.ts";
 import { type SilentProxy, startSilentProxy } from "../support/silent_proxy.ts";
 
 const IDLE_MS = 500;

@@ -12,11 +12,18 @@ import type { AnyOperation } from "../../lib/operations/operation.ts";
 import type { FieldsInfo } from "../../lib/operations/types.ts";
 import { encryptForPlatform } from "../simulator/socket_client.ts";
 import { type Case, casesOf } from "./cases.ts";
-import { type House, openHouse, TENCENT, type Way, type WayOptions, ways } from "./house.ts";
+import {
+  openSimulatedAccount,
+  type SimulatedAccount,
+  TENCENT,
+  type TestClientOptions,
+  type TransportName,
+  transports,
+} from "./simulated_account.ts";
 import { at, mismatches } from "./shapes.ts";
 import { reasonOf } from "./skips.ts";
 
-type Clients = Record<Way, Client>;
+type Clients = Record<TransportName, Client>;
 
 function operationOf(name: string): AnyOperation {
   const operation = operations.get(name);
@@ -56,12 +63,16 @@ function checkMeaning({ same = [], is = [] }: Case, answer: unknown, data: unkno
 
 /** Calls operations over all transports and compares the answers. Only one transport makes the writes. */
 class Comparison {
-  readonly seen: Record<Way, Set<string>> = { memory: new Set(), gateway: new Set(), direct: new Set() };
-  readonly #house: House;
+  readonly seen: Record<TransportName, Set<string>> = {
+    memory: new Set(),
+    gateway: new Set(),
+    direct: new Set(),
+  };
+  readonly #house: SimulatedAccount;
   readonly #clients: Clients;
-  readonly #writer: Way;
+  readonly #writer: TransportName;
 
-  constructor(house: House, clients: Clients, writer: Way) {
+  constructor(house: SimulatedAccount, clients: Clients, writer: TransportName) {
     this.#house = house;
     this.#clients = clients;
     this.#writer = writer;
@@ -78,13 +89,16 @@ class Comparison {
   }
 
   /** Calls an operation over every transport that carries it, and compares the answers. */
-  async each(name: string, params: Record<string, unknown>): Promise<Partial<Record<Way, unknown>>> {
+  async each(
+    name: string,
+    params: Record<string, unknown>,
+  ): Promise<Partial<Record<TransportName, unknown>>> {
     const { response, socket } = operationOf(name);
-    const answers: Partial<Record<Way, unknown>> = {};
-    for (const way of ways) {
-      if (reasonOf(operationOf(name), way) !== undefined) continue;
-      answers[way] = await call(this.#clients[way], name, params);
-      this.seen[way].add(name);
+    const answers: Partial<Record<TransportName, unknown>> = {};
+    for (const transport of transports) {
+      if (reasonOf(operationOf(name), transport) !== undefined) continue;
+      answers[transport] = await call(this.#clients[transport], name, params);
+      this.seen[transport].add(name);
     }
     assertEquals(answers.gateway, answers.memory, `${name}: gateway and memory`);
     if (answers.direct !== undefined && answers.memory !== undefined) {
@@ -99,10 +113,10 @@ class Comparison {
   async #write(each: Case): Promise<unknown> {
     const [name, params] = each.ours;
     const cannot = reasonOf(operationOf(name), this.#writer) !== undefined;
-    const way = cannot ? "memory" : this.#writer;
-    const answer = await call(this.#clients[way], name, params);
-    this.seen[way].add(name);
-    if (way === "memory") this.#checkExchange(each, answer);
+    const transport = cannot ? "memory" : this.#writer;
+    const answer = await call(this.#clients[transport], name, params);
+    this.seen[transport].add(name);
+    if (transport === "memory") this.#checkExchange(each, answer);
     else checkMeaning({ ...each, same: [] }, answer, undefined);
     return answer;
   }
@@ -116,22 +130,22 @@ class Comparison {
   }
 }
 
-async function connectAll(house: House, options: WayOptions = {}): Promise<Clients> {
-  const clients = {} as Clients; // filled on the next line, one for each way
-  for (const way of ways) clients[way] = await house.connect(way, options);
+async function connectAll(house: SimulatedAccount, options: TestClientOptions = {}): Promise<Clients> {
+  const clients = {} as Clients; // filled on the next line, one for each transport
+  for (const transport of transports) clients[transport] = await house.connect(transport, options);
   return clients;
 }
 
-for (const writer of ways) {
+for (const writer of transports) {
   Deno.test(`call() returns the same answers over every transport while ${writer} writes`, async (t) => {
     // The cases need this much history.
-    await using house = await openHouse({ days: undefined, fillsPerDay: undefined });
+    await using house = await openSimulatedAccount({ days: undefined, fillsPerDay: undefined });
     const clients = await connectAll(house);
     try {
       const comparison = new Comparison(house, clients, writer);
-      for (const way of ways) {
-        assertEquals(await clients[way].account.login(), { success: true });
-        comparison.seen[way].add("account.login");
+      for (const transport of transports) {
+        assertEquals(await clients[transport].account.login(), { success: true });
+        comparison.seen[transport].add("account.login");
       }
       const made: Record<string, string> = {};
       for (let index = 0; index < casesOf(made).length; index++) {
@@ -156,16 +170,18 @@ for (const writer of ways) {
       }
       for (const operation of operations.values()) {
         const isWrite = operation.effect === "write";
-        for (const way of ways) {
+        for (const transport of transports) {
           // Each transport writes in turn, with its own account.
-          if (isWrite && way !== writer) continue;
-          const reason = reasonOf(operation, way);
-          if (reason !== undefined) assert(/\w+ \w+/.test(reason), `${operation.name}, ${way}: no reason`);
-          assertEquals(comparison.seen[way].has(operation.name), reason === undefined, operation.name);
+          if (isWrite && transport !== writer) continue;
+          const reason = reasonOf(operation, transport);
+          if (reason !== undefined) {
+            assert(/\w+ \w+/.test(reason), `${operation.name}, ${transport}: no reason`);
+          }
+          assertEquals(comparison.seen[transport].has(operation.name), reason === undefined, operation.name);
         }
       }
     } finally {
-      for (const way of ways) await clients[way].close();
+      for (const transport of transports) await clients[transport].close();
     }
   });
 }
@@ -173,7 +189,7 @@ for (const writer of ways) {
 /** Checks the answers of operations of only one transport, and a special case. */
 async function checkOtherOperations(
   comparison: Comparison,
-  { simulator }: House,
+  { simulator }: SimulatedAccount,
   clients: Clients,
 ): Promise<void> {
   const each = (name: string, params: Record<string, unknown> = {}) => comparison.each(name, params);
@@ -216,7 +232,7 @@ async function checkOtherOperations(
 }
 
 Deno.test("call() rejects an operation that a transport does not support, with the reason, and sends nothing", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   // Without a password the clients do not log in automatically; a login would be counted as sent.
   const clients = await connectAll(house, { tradePassword: false });
   const { gateway, platform } = house.simulator;
@@ -235,35 +251,40 @@ Deno.test("call() rejects an operation that a transport does not support, with t
   let refused = 0;
   try {
     for (const operation of operations.values()) {
-      for (const way of ways) {
-        const reason = reasonOf(operation, way);
+      for (const transport of transports) {
+        const reason = reasonOf(operation, transport);
         if (reason === undefined) continue;
         const params = given.get(operation.name) ?? {};
-        const error = await assertRejects(() => call(clients[way], operation.name, params), UnmappedError);
-        assertEquals([error.operation, error.transport], [operation.name, way]);
+        const error = await assertRejects(
+          () => call(clients[transport], operation.name, params),
+          UnmappedError,
+        );
+        assertEquals([error.operation, error.transport], [operation.name, transport]);
         const ownWords = "gap" in operation.socket ? operation.socket.gap : "opens its connections itself";
         assertStringIncludes(
           error.message,
-          way === "direct" ? ownWords : "the gateway does not have this operation",
+          transport === "direct" ? ownWords : "the gateway does not have this operation",
         );
         refused++;
       }
     }
     assertEquals(arrived(), [0, 0, 0]);
-    for (const way of ways) await call(clients[way], "quotes.latest", { securities: [TENCENT] });
+    for (const transport of transports) {
+      await call(clients[transport], "quotes.latest", { securities: [TENCENT] });
+    }
     assert(arrived().every((count) => count > 0), `${arrived()}`);
   } finally {
-    for (const way of ways) await clients[way].close();
+    for (const transport of transports) await clients[transport].close();
   }
   // Memory and gateway: 7 operations without a path. Socket: 13 without a message, and the opening of a connection.
   assertEquals(refused, 2 * 7 + 14);
 });
 
 Deno.test("call() checks parameters before sending, over every transport", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   const sent = house.count("account.maxSell");
-  for (const way of ways) {
-    await using client = await house.connect(way);
+  for (const transport of transports) {
+    await using client = await house.connect(transport);
     const wrong = { market: "mars", symbol: "" };
     const error = await assertRejects(() => call(client, "account.maxSell", wrong), InvalidParamsError);
     assertEquals(error.issues.map(({ path }) => path.join(".")), ["market", "symbol"]);

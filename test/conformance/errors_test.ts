@@ -12,19 +12,19 @@ import {
   TransportError,
   UnmappedError,
 } from "../../mod.ts";
-import { conformance, ORDER, TENCENT } from "./house.ts";
+import { conformance, ORDER, TENCENT } from "./simulated_account.ts";
 
 const SATURDAY_NOON = Date.parse("2025-08-16T12:00:00+08:00");
 
-conformance("a rejection keeps the broker's code and text word for word", async ({ way, client }) => {
+conformance("a rejection keeps the broker's code and text word for word", async ({ transport, client }) => {
   const unknown = await assertRejects(
     () => client.quotes.bars({ security: TENCENT, start: "2025-08-14", interval: "day", limit: 5 }),
     RejectedError,
   );
   const text = 'security "00700.HK" is not subscribed, and KL answers only for subscribed securities';
-  assertEquals([unknown.code, unknown.operation, unknown.transport], ["1016", "quotes.bars", way]);
+  assertEquals([unknown.code, unknown.operation, unknown.transport], ["1016", "quotes.bars", transport]);
   // The gateway puts the code at the start of its text; the socket has a field for each.
-  assertEquals(unknown.text, way === "direct" ? text : `1016 invalid parameter: ${text}`);
+  assertEquals(unknown.text, transport === "direct" ? text : `1016 invalid parameter: ${text}`);
   assert(unknown.message.endsWith(text), unknown.message);
 });
 
@@ -79,7 +79,7 @@ conformance(
     faults.arm({ kind: "not-json", operation: "account.holdings", times: 3 });
     const error = await assertRejects(() => client.account.holdings({ market: "hk" }), BrokerError);
     // A damaged frame could be the answer to any call, so the socket closes and every call on it fails.
-    if (desk.way === "direct") {
+    if (desk.transport === "direct") {
       assert(
         error instanceof TransportError && error.cause instanceof ProtocolError,
       );
@@ -94,12 +94,12 @@ conformance(
 
 conformance(
   "an operation that no transport supports is rejected with an UnmappedError",
-  async ({ way, client }) => {
+  async ({ transport, client }) => {
     const error = await assertRejects(
       () => client.platform.openConnection({ deviceId: "x" }),
       UnmappedError,
     );
-    assertEquals(error.transport, way);
+    assertEquals(error.transport, transport);
   },
 );
 

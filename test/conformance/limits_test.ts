@@ -1,7 +1,7 @@
 /** Checks that timeouts, aborted calls and many calls at once behave the same over every transport. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { OutcomeUnknownError, TransportError } from "../../mod.ts";
-import { conformance, ORDER, TENCENT } from "./house.ts";
+import { conformance, ORDER, TENCENT } from "./simulated_account.ts";
 
 const SECURITIES = ["00700.HK", "00005.HK", "00941.HK", "02318.HK"].map((symbol) => (
   { type: "hk-stock", symbol } as const

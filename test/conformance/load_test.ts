@@ -5,7 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { BusyError, TransportError } from "../../mod.ts";
 import type { TransportEvent } from "../../mod.ts";
-import { conformance, isConnected, ORDER, until } from "./house.ts";
+import { conformance, isConnected, ORDER, until } from "./simulated_account.ts";
 
 const CALLERS = 20;
 const ATTEMPTS = 3;

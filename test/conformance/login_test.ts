@@ -1,9 +1,9 @@
 /** Checks that a login lost during calls has the same effect over every transport. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DisplacedError, LoginExpiredError, RejectedError } from "../../mod.ts";
-import { conformance, type Desk, ORDER } from "./house.ts";
+import { type AccountUnderTest, conformance, ORDER } from "./simulated_account.ts";
 
-const funds = ({ client }: Desk) => client.account.funds({ market: "hk" });
+const funds = ({ client }: AccountUnderTest) => client.account.funds({ market: "hk" });
 
 conformance("a lost login during 100 reads: all are answered after one new login", async (desk) => {
   await funds(desk);

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { OutcomeUnknownError } from "../../mod.ts";
-import { conformance, type Desk, ORDER, TENCENT } from "./house.ts";
+import { type AccountUnderTest, conformance, ORDER, TENCENT } from "./simulated_account.ts";
 
 type Listed = { orderId?: string; quantity?: string; filledQuantity?: string; status?: string };
 
@@ -27,7 +27,7 @@ function newOrders(list: string, before: Map<string, Listed[]>, after: Map<strin
 
 /** Places an order whose answer is lost; with `lost-request`, the order itself is lost. */
 async function lose(
-  { client, simulator: { faults } }: Desk,
+  { client, simulator: { faults } }: AccountUnderTest,
   kind: "lost-answer" | "lost-request",
   order: Parameters<Client["orders"]["place"]>[0],
 ): Promise<OutcomeUnknownError> {

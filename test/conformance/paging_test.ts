@@ -3,7 +3,14 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { ProtocolError } from "../../mod.ts";
 import type { Client } from "../../lib/client/client.ts";
 import type { Paged } from "../../lib/client/paging.ts";
-import { conformance, type Desk, gapOf, openHouse, ORDER, ways } from "./house.ts";
+import {
+  type AccountUnderTest,
+  conformance,
+  gapOf,
+  openSimulatedAccount,
+  ORDER,
+  transports,
+} from "./simulated_account.ts";
 
 const SPAN = { from: "2025-08-11", to: "2025-08-14" };
 
@@ -20,7 +27,7 @@ const idsOf = async (list: Paged<{ orderId?: string }>) => {
 };
 
 /** Places five conditional orders that do not trigger. */
-async function placeConditional({ client }: Pick<Desk, "client">): Promise<string[]> {
+async function placeConditional({ client }: Pick<AccountUnderTest, "client">): Promise<string[]> {
   const ids: string[] = [];
   for (const triggerValue of ["571.00", "572.00", "573.00", "574.00", "575.00"]) {
     const { orderId } = await client.orders.place({
@@ -151,7 +158,7 @@ conformance(
 );
 
 Deno.test("four lists of an account are the same over every transport, page by page", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   const lists: Record<string, (client: Client) => Paged<unknown>> = {
     "fills.history": (client) => client.fills.history({ market: "hk", ...SPAN, limit: 7 }),
     "orders.history": (client) => client.orders.history({ market: "us", ...SPAN, limit: 7 }),
@@ -159,13 +166,13 @@ Deno.test("four lists of an account are the same over every transport, page by p
     "futures.ordersHistory": (client) => client.futures.ordersHistory({ ...SPAN, limit: 4 }),
   };
   const seen: Record<string, unknown[]> = {};
-  for (const way of ways) {
-    await using client = await house.connect(way);
+  for (const transport of transports) {
+    await using client = await house.connect(transport);
     for (const [name, list] of Object.entries(lists)) {
       const pages: unknown[] = [];
       for await (const page of list(client).pages()) pages.push(page);
       assertEquals(pages.length > 1, true, `${name} has ${pages.length} pages`);
-      assertEquals(pages, seen[name] ??= pages, `${name} over ${way}`);
+      assertEquals(pages, seen[name] ??= pages, `${name} over ${transport}`);
     }
   }
 });

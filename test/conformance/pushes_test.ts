@@ -2,7 +2,16 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { TransportEvent } from "../../mod.ts";
 import { InvalidParamsError } from "../../mod.ts";
-import { conformance, type Desk, isConnected, openHouse, ORDER, TENCENT, until, ways } from "./house.ts";
+import {
+  type AccountUnderTest,
+  conformance,
+  isConnected,
+  openSimulatedAccount,
+  ORDER,
+  TENCENT,
+  transports,
+  until,
+} from "./simulated_account.ts";
 
 const HSBC = { type: "hk-stock", symbol: "00005.HK" } as const;
 /** An order far above the market price, so that it fills in the next round. */
@@ -15,14 +24,14 @@ const isQuote = ({ type }: TransportEvent) => type === "quote";
 const isFill = (event: TransportEvent) => event.type === "order" && event.data.status === "filled";
 
 /** Advances simulated time, so that orders fill and quotes change. */
-function pass({ clock, round }: Pick<Desk, "clock" | "round">): void {
+function pass({ clock, round }: Pick<AccountUnderTest, "clock" | "round">): void {
   clock.advance(60_000);
   round();
 }
 
 /** Repeats rounds until a matching event arrives, because a subscription takes a moment. */
 async function roundUntil(
-  desk: Desk,
+  desk: AccountUnderTest,
   events: AsyncIterator<TransportEvent>,
   fits: (event: TransportEvent) => boolean,
 ): Promise<TransportEvent[]> {
@@ -64,13 +73,13 @@ conformance("watch() yields quotes of the given securities only", async (desk) =
 });
 
 conformance("watch() subscribes only while it runs", async (desk) => {
-  const { way, simulator: { gateway, platform }, memory } = desk;
+  const { transport, simulator: { gateway, platform }, memory } = desk;
   const subscriptions = () =>
     ({
       memory: memory.subscriptions,
       gateway: gateway.state().subscriptions,
       direct: platform.state().subscriptions,
-    })[way];
+    })[transport];
   const events = desk.client.watch({ securities: [TENCENT, HSBC], topics: ["quote", "order-book"] });
   await roundUntil(desk, events, ({ type }) => type === "book");
   assertEquals(subscriptions(), 4);
@@ -172,9 +181,9 @@ conformance("watch() ends with its signal, and with the client", async (desk) =>
 });
 
 Deno.test("the pushes of an account are the same events over every transport", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   const seen: Record<string, { orders: unknown[]; quote: unknown }> = {};
-  const clients = await Promise.all(ways.map((way) => house.connect(way)));
+  const clients = await Promise.all(transports.map((transport) => house.connect(transport)));
   const streams = clients.map((client) => client.watch({ securities: [TENCENT] }));
   const isLatest = (event: TransportEvent) =>
     event.type === "quote" && event.sentAt === house.simulator.clock.now();
@@ -183,11 +192,11 @@ Deno.test("the pushes of an account are the same events over every transport", a
     for (const client of clients) await client.quotes.subscribe({ topic: "quote", securities: [TENCENT] });
     await clients[0]!.orders.place(CROSSING);
     pass(house);
-    for (const [index, way] of ways.entries()) {
+    for (const [index, transport] of transports.entries()) {
       const taken = await until(streams[index]!, isFill);
       // The platform sends quotes over a separate socket, so they may arrive before or after the fill.
       if (!taken.some(isLatest)) taken.push(...await until(streams[index]!, isLatest));
-      seen[way] = { orders: taken.filter(isOrder), quote: taken.findLast(isLatest) };
+      seen[transport] = { orders: taken.filter(isOrder), quote: taken.findLast(isLatest) };
     }
   } finally {
     for (const events of streams) await events.return?.();
@@ -195,5 +204,5 @@ Deno.test("the pushes of an account are the same events over every transport", a
   }
   assertEquals(seen.memory!.orders.length, 2);
   assert(seen.memory!.quote !== undefined);
-  for (const way of ways) assertEquals(seen[way], seen.memory, way);
+  for (const transport of transports) assertEquals(seen[transport], seen.memory, transport);
 });

@@ -5,13 +5,13 @@
  * @module
  */
 import type { AnyOperation } from "../../lib/operations/operation.ts";
-import type { Way } from "./house.ts";
+import type { TransportName } from "./simulated_account.ts";
 
 const onlyOverSocket = "the gateway has no path for it; the vendor's own client sends it on the socket";
 const onlyForPlatform = "it belongs to the platform, which a gateway talks to by itself";
 
 /** Reasons that depend on the transport and not on the documentation of the operation. */
-const reasons: Record<string, Partial<Record<Way, string>>> = {
+const reasons: Record<string, Partial<Record<TransportName, string>>> = {
   "account.keepLogin": { memory: onlyOverSocket, gateway: onlyOverSocket },
   "account.shortSale": { memory: onlyOverSocket, gateway: onlyOverSocket },
   "futures.resetPassword": { memory: onlyOverSocket, gateway: onlyOverSocket },
@@ -26,9 +26,12 @@ const reasons: Record<string, Partial<Record<Way, string>>> = {
 };
 
 /** Returns why a transport does not carry an operation. @returns `undefined` if it does. */
-export function reasonOf({ name, socket, platformPath }: AnyOperation, way: Way): string | undefined {
-  const own = reasons[name]?.[way];
+export function reasonOf(
+  { name, socket, platformPath }: AnyOperation,
+  transport: TransportName,
+): string | undefined {
+  const own = reasons[name]?.[transport];
   if (own !== undefined) return own;
   // The direct transport carries these operations over HTTP.
-  return way === "direct" && "gap" in socket && platformPath === undefined ? socket.gap : undefined;
+  return transport === "direct" && "gap" in socket && platformPath === undefined ? socket.gap : undefined;
 }

@@ -5,7 +5,7 @@ import { BrokerClock, describeDifference } from "../../lib/client/broker_clock.t
 import { type DayBookEvent, exportDayBook } from "../../lib/day_book/mod.ts";
 import { connect } from "../../lib/client/connect.ts";
 import { reportBrokerTime } from "../../lib/transports/transport.ts";
-import { openHouse } from "../conformance/house.ts";
+import { openSimulatedAccount } from "../conformance/simulated_account.ts";
 import { bookOf, DAY, LATER, openBook, summaryOf } from "./books.ts";
 import { okText } from "./scripted_gateway.ts";
 import { FRIDAY_MORNING, SATURDAY, simulated, temporaryFolder } from "./simulated.ts";
@@ -167,7 +167,7 @@ Deno.test("exportDayBook() on a machine days ahead of the simulator makes no emp
 
 for (const way of ["gateway", "direct"] as const) {
   Deno.test(`exportDayBook() over ${way} compares the clock with the broker's answers`, async () => {
-    await using house = await openHouse({ at: SATURDAY });
+    await using house = await openSimulatedAccount({ at: SATURDAY });
     await using client = await house.connect(way);
     using folder = temporaryFolder();
     const run = (now: number, out: string) =>

@@ -10,7 +10,7 @@ import { DayBookError, type DayBookOptions, exportDayBook } from "../../lib/day_
 import { multiply, normalize, subtract, sumOf } from "../../lib/decimal.ts";
 import { intentsOfPlan } from "../../lib/desk/queries.ts";
 import { findPlan, rebalanceTradesOf, reportOf } from "../../lib/rebalance/mod.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "../desk/support.ts";
 import { executor, planAt, PURCHASE, QUICK, SALES } from "../rebalance/executor.ts";
 import { temporaryFolder } from "./simulated.ts";
 
@@ -18,7 +18,7 @@ const FRIDAY = "2025-08-15";
 type Row = Record<string, string>;
 
 /** Exports Friday from the simulated broker of a desk. */
-async function exportFriday(house: DeskHouse, out: string, more: Partial<DayBookOptions> = {}) {
+async function exportFriday(house: DeskUnderTest, out: string, more: Partial<DayBookOptions> = {}) {
   const result = await exportDayBook(house.client, {
     markets: ["hk"],
     accounts: ["securities"],
@@ -33,7 +33,7 @@ async function exportFriday(house: DeskHouse, out: string, more: Partial<DayBook
 }
 
 /** Sets the clock, and lets the broker do what is due until then. */
-function passTo(house: DeskHouse, at: string): void {
+function passTo(house: DeskUnderTest, at: string): void {
   house.clock.set(Date.parse(at));
   house.round();
 }

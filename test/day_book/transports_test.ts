@@ -1,7 +1,11 @@
 /** Tests that the day book has the same bytes over every transport. */
 import { assert, assertEquals } from "@std/assert";
 import { exportDayBook } from "../../lib/day_book/mod.ts";
-import { type House, openHouse, type Way } from "../conformance/house.ts";
+import {
+  openSimulatedAccount,
+  type SimulatedAccount,
+  type TransportName,
+} from "../conformance/simulated_account.ts";
 import { readTree } from "./scripted_gateway.ts";
 import { FRIDAY_MORNING, SATURDAY, temporaryFolder } from "./simulated.ts";
 
@@ -9,8 +13,8 @@ const WEEK = { from: "2025-08-13", to: "2025-08-15" };
 const MARKETS = ["hk", "us", "shanghai", "shenzhen"] as const;
 
 /** Returns the result of an export over one transport: all files, each day's status, and whether it is ok. */
-async function exported(house: House, way: Way) {
-  await using client = await house.connect(way);
+async function exported(house: SimulatedAccount, transport: TransportName) {
+  await using client = await house.connect(transport);
   using folder = temporaryFolder();
   const result = await exportDayBook(client, {
     ...WEEK,
@@ -20,16 +24,16 @@ async function exported(house: House, way: Way) {
   });
   const { [".day-book.lock"]: _, ["account.json"]: account, ...files } = readTree(folder.path);
   // Only the direct transport has the account's developer key.
-  assertEquals(account !== undefined, way === "direct");
+  assertEquals(account !== undefined, transport === "direct");
   return { files, days: result.days.map(({ day, status }) => `${day} ${status}`), ok: result.ok };
 }
 
-async function assertSame(house: House, days: string[]): Promise<Record<string, string>> {
+async function assertSame(house: SimulatedAccount, days: string[]): Promise<Record<string, string>> {
   const expected = await exported(house, "gateway");
   assertEquals(expected.days, days);
   assert(expected.ok, "the export over the gateway has no differences");
-  for (const way of ["direct", "memory"] as const) {
-    const other = await exported(house, way);
+  for (const transport of ["direct", "memory"] as const) {
+    const other = await exported(house, transport);
     assertEquals(Object.keys(other.files).sort(), Object.keys(expected.files).sort());
     for (const [name, text] of Object.entries(expected.files)) assertEquals(other.files[name], text, name);
     assertEquals(other, expected);
@@ -38,7 +42,7 @@ async function assertSame(house: House, days: string[]): Promise<Record<string, 
 }
 
 Deno.test("exportDayBook() writes the same bytes of final days over every transport", async () => {
-  await using house = await openHouse({ at: SATURDAY, days: 3, fillsPerDay: 30 });
+  await using house = await openSimulatedAccount({ at: SATURDAY, days: 3, fillsPerDay: 30 });
   const files = await assertSame(house, WEEK_FINAL);
   // The control: the rows contain the values that could differ, above all the fees without a number on the
   // socket.
@@ -53,7 +57,7 @@ Deno.test("exportDayBook() writes the same bytes of final days over every transp
 const WEEK_FINAL = ["2025-08-13 final", "2025-08-14 final", "2025-08-15 final"];
 
 Deno.test("exportDayBook() writes the same bytes of a provisional day over every transport", async () => {
-  await using house = await openHouse({ at: FRIDAY_MORNING, days: 3, fillsPerDay: 5 });
+  await using house = await openSimulatedAccount({ at: FRIDAY_MORNING, days: 3, fillsPerDay: 5 });
   await using client = await house.connect("gateway");
   // Two orders on the running day: one above the market, which fills, and one below it, which does not.
   const order = {

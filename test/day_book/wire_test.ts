@@ -1,7 +1,7 @@
 /** Tests members and fees that the catalogue does not know: always counted, and kept as sent on request. */
 import { assertEquals } from "@std/assert";
 import { exportDayBook } from "../../lib/day_book/mod.ts";
-import { openHouse } from "../conformance/house.ts";
+import { openSimulatedAccount } from "../conformance/simulated_account.ts";
 import { bookOf, DAY, openBook, summaryOf } from "./books.ts";
 import { readTree } from "./scripted_gateway.ts";
 import { SATURDAY, temporaryFolder } from "./simulated.ts";
@@ -97,7 +97,7 @@ Deno.test("exportDayBook() adds the broker's rows to a day that was exported wit
 
 for (const way of ["gateway", "direct", "memory"] as const) {
   Deno.test(`exportDayBook() with wire has every row of every list over the ${way} transport`, async () => {
-    await using house = await openHouse({ at: SATURDAY, days: 1, fillsPerDay: 3 });
+    await using house = await openSimulatedAccount({ at: SATURDAY, days: 1, fillsPerDay: 3 });
     await using client = await house.connect(way);
     using folder = temporaryFolder();
     const result = await exportDayBook(client, {

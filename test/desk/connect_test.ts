@@ -3,12 +3,12 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { openHouse, ORDER } from "../conformance/house.ts";
+import { openSimulatedAccount, ORDER } from "../conformance/simulated_account.ts";
 import { temporaryFolder } from "../runner/support.ts";
 import { within } from "../support/waits.ts";
 
 Deno.test("connect() without a store sends no order by any method, and its errors name the missing store; with store: false it sends orders", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const options = { gateway: { url, tradePasswordKey }, tradePassword };
   const sent = house.count("orders.place");
@@ -38,7 +38,7 @@ Deno.test("connect() without a store sends no order by any method, and its error
 });
 
 Deno.test("connect() with a store records each order, and a second program on the same store knows it", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   using folder = await temporaryFolder();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const store = `${folder.path}/hsgate.db`;
@@ -74,7 +74,7 @@ Deno.test("connect() with a store records each order, and a second program on th
 });
 
 Deno.test("a halt file beside the store stops a script's orders at once", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   using folder = await temporaryFolder();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const store = `${folder.path}/hsgate.db`;
@@ -110,7 +110,7 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
 });
 
 Deno.test("a script with open orders that does not close its client ends when its work is done", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   using folder = await temporaryFolder();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const options = {

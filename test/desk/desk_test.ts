@@ -4,13 +4,13 @@ import { BrokerError, OutcomeUnknownError, RejectedError } from "../../lib/error
 import { setHalt } from "../../lib/desk/queries.ts";
 import { findOperation } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
-import { ORDER, TENCENT } from "../conformance/house.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+import { ORDER, TENCENT } from "../conformance/simulated_account.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "./support.ts";
 
 const operationOf = (name: string): AnyOperation => findOperation(name)!; // the catalogue has it
 
 /** Opens a desk whose clock is ahead of the broker's; a test may change by how much. */
-function openAhead({ open, machine, clock }: DeskHouse, ms: number) {
+function openAhead({ open, machine, clock }: DeskUnderTest, ms: number) {
   const ahead = { ms };
   const now = () => clock.now() + ahead.ms;
   const desk = open({ machine: { ...machine, now, monotonic: () => clock.now() }, resolveMs: 0 });
@@ -75,7 +75,7 @@ deskTest(
     await trader.orders.place(OTHER);
     await pass(60_000);
     const state = (await intents()).find(({ id }) => id === lost.id)!.state;
-    const expected = house.way === "memory" ? "unknown" : "abandoned"; // the endpoint in memory sends no time
+    const expected = house.transport === "memory" ? "unknown" : "abandoned"; // the endpoint in memory sends no time
     assertEquals([state, (await history(lost.id)).at(-1)], [
       expected,
       expected === "unknown" ? "sent>unknown by desk" : "unknown>abandoned by list",

@@ -9,23 +9,23 @@ import { changesOf, recentIntents } from "../../lib/desk/queries.ts";
 import { OutcomeUnknownError } from "../../lib/errors.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { randomFrom, systemMachine } from "../../lib/time.ts";
-import { isConnected, ORDER, TENCENT } from "../conformance/house.ts";
+import { isConnected, ORDER, TENCENT } from "../conformance/simulated_account.ts";
 import { farEnd, ok } from "../support/far_end.ts";
 import { waitUntil } from "../support/waits.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "./support.ts";
 
 /** A second order, with another fingerprint. */
 const OTHER = { ...ORDER, price: "551.00" } as const;
 
 /** An order that fills in the next round. */
-async function filling({ client }: DeskHouse) {
+async function filling({ client }: DeskUnderTest) {
   const [quote] = await client.quotes.latest({ securities: [TENCENT] });
   const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
   return { ...ORDER, price, orderType: "enhanced-limit" } as const;
 }
 
 /** Lets a minute pass, in which orders fill. */
-function fill({ clock, round }: DeskHouse): void {
+function fill({ clock, round }: DeskUnderTest): void {
   clock.advance(60_000);
   round();
 }

@@ -6,15 +6,15 @@ import { add, compare, multiply } from "../../lib/decimal.ts";
 import { guardsOf } from "../../lib/desk/guards/rules.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import type { Client } from "../../lib/client/client.ts";
-import type { ConformanceOptions } from "../conformance/house.ts";
-import { ORDER, TENCENT } from "../conformance/house.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+import type { ConformanceOptions } from "../conformance/simulated_account.ts";
+import { ORDER, TENCENT } from "../conformance/simulated_account.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "./support.ts";
 
 /** Runs a test over every transport, with guard rails before the desk. */
 function guardTest(
   name: string,
   limits: LimitTexts,
-  run: (house: DeskHouse & { guarded: Client; another(limits?: LimitTexts): Client }) => Promise<void>,
+  run: (house: DeskUnderTest & { guarded: Client; another(limits?: LimitTexts): Client }) => Promise<void>,
   options: ConformanceOptions = {},
 ): void {
   deskTest(name, async (house) => {
@@ -33,8 +33,8 @@ function guardTest(
 }
 
 /** Cancels every open order. The socket has no message for all of them at once. */
-async function cancelAll({ way }: Pick<DeskHouse, "way">, client: Client): Promise<void> {
-  if (way !== "direct") return void await client.orders.cancelAll({ market: "hk" });
+async function cancelAll({ transport }: Pick<DeskUnderTest, "transport">, client: Client): Promise<void> {
+  if (transport !== "direct") return void await client.orders.cancelAll({ market: "hk" });
   for (const { orderId, symbol, canCancel } of await client.orders.today({ market: "hk" }).toArray()) {
     if (canCancel) await client.orders.cancel({ market: "hk", symbol, orderId });
   }
@@ -42,7 +42,7 @@ async function cancelAll({ way }: Pick<DeskHouse, "way">, client: Client): Promi
 
 /** Asserts that a write is refused by a rule with words in its message, and that nothing was sent. */
 async function assertRefused(
-  { count }: Pick<DeskHouse, "count">,
+  { count }: Pick<DeskUnderTest, "count">,
   write: () => Promise<unknown>,
   rule: string,
   ...words: string[]
@@ -389,7 +389,7 @@ guardTest(
     );
     await guarded.orders.place({ ...ORDER, quantity: most });
   },
-  { house: { gateway: { barsNeedSubscription: true } as object } },
+  { simulator: { gateway: { barsNeedSubscription: true } as object } },
 );
 
 guardTest("a market order counts with the price of the market, also in a later process", {

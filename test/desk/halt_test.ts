@@ -3,7 +3,7 @@ import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { fileHalt, removeHalt, writeHalt } from "../../lib/desk/halt.ts";
 import { ALL_ACCOUNTS, clearHalt, findHalt, setHalt } from "../../lib/desk/queries.ts";
 import { BrokerError } from "../../lib/errors.ts";
-import { ORDER } from "../conformance/house.ts";
+import { ORDER } from "../conformance/simulated_account.ts";
 import { testBoth } from "../support/stores.ts";
 import { deskTest } from "./support.ts";
 

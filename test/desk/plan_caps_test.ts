@@ -5,9 +5,9 @@ import type { Intent } from "../../lib/desk/intent.ts";
 import { usedOf } from "../../lib/desk/plan_caps.ts";
 import type { IntentState } from "../../lib/desk/states.ts";
 import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
-import { ORDER } from "../conformance/house.ts";
+import { ORDER } from "../conformance/simulated_account.ts";
 import { begun, planOf } from "../rebalance/support.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "./support.ts";
 
 const plan = planOf([
   { symbol: "00700.HK", side: "buy", quantity: "300", price: "550" },
@@ -17,7 +17,7 @@ const why = { plan: plan.hash, trade: 0 };
 
 const refused = (call: () => Promise<unknown>) => assertRejects(call, BrokerError);
 
-async function clientOf(house: DeskHouse) {
+async function clientOf(house: DeskUnderTest) {
   await begun(house.store, plan, { account: ACCOUNT, at: house.clock.now() });
   return house.desk.client(why);
 }

@@ -15,9 +15,9 @@ import { StoreError } from "../../lib/store/store_error.ts";
 import type { TimerOptions } from "../../lib/time.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import type { LateAnswer } from "../../lib/transports/transport.ts";
-import { ORDER, TENCENT } from "../conformance/house.ts";
+import { ORDER, TENCENT } from "../conformance/simulated_account.ts";
 import { waitUntil } from "../support/waits.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "./support.ts";
 
 const OTHER = { ...ORDER, price: "551.00" } as const;
 const HOUR = 3_600_000;
@@ -250,7 +250,7 @@ deskTest(
  * Returns a client that replaces an order when it is amended: the old order is cancelled, and the answer names a new
  * order.
  */
-function replacing({ client, clock, round }: DeskHouse): Client {
+function replacing({ client, clock, round }: DeskUnderTest): Client {
   const call: Client["call"] = async (operation, params, options = {}) => {
     if (operation.name !== "orders.amend") return await client.call(operation, params, options);
     await options.beforeWrite?.();
@@ -265,7 +265,7 @@ function replacing({ client, clock, round }: DeskHouse): Client {
 }
 
 /** Returns a client that sends no order and throws as if its answer were lost, and a function for a late answer. */
-function losing({ client }: DeskHouse): { client: Client; late(answer: Partial<LateAnswer>): void } {
+function losing({ client }: DeskUnderTest): { client: Client; late(answer: Partial<LateAnswer>): void } {
   let tell: ((answer: LateAnswer) => void) | undefined;
   return {
     client: {
@@ -317,7 +317,7 @@ deskTest(
 );
 
 /** Loses the answer of an order that no reading shows for now. Returns its intent and its order. */
-async function loseOrder(house: DeskHouse) {
+async function loseOrder(house: DeskUnderTest) {
   const { open, client, simulator: { faults }, last } = house;
   const own = open({ resolveMs: 0 }).client();
   await own.orders.place(OTHER); // the first write of a desk reads the lists

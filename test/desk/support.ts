@@ -9,13 +9,17 @@ import type { Intent, Why } from "../../lib/desk/intent.ts";
 import { changesOf, recentIntents } from "../../lib/desk/queries.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { type Machine, systemMachine } from "../../lib/time.ts";
-import { conformance, type ConformanceOptions, type Desk as House } from "../conformance/house.ts";
+import {
+  type AccountUnderTest,
+  conformance,
+  type ConformanceOptions,
+} from "../conformance/simulated_account.ts";
 import { kinds } from "../support/stores.ts";
 
 export const ACCOUNT = "main";
 
 /** A desk on a simulated account. */
-export interface DeskHouse extends House {
+export interface DeskUnderTest extends AccountUnderTest {
   store: Store;
   /** The machine of the desk: waiting advances the simulated clock. */
   machine: Machine;
@@ -35,7 +39,7 @@ export interface DeskHouse extends House {
 }
 
 /** Returns a machine on the simulated clock, whose timers fire at once and advance it. */
-export function simulatedMachine(clock: House["clock"]): Machine {
+export function simulatedMachine(clock: AccountUnderTest["clock"]): Machine {
   let ids = 0;
   return {
     ...systemMachine,
@@ -54,7 +58,7 @@ export function simulatedMachine(clock: House["clock"]): Machine {
 /** Runs a test over every transport with SQLite, and over the gateway with PostgreSQL too. */
 export function deskTest(
   name: string,
-  run: (house: DeskHouse) => Promise<void>,
+  run: (house: DeskUnderTest) => Promise<void>,
   { why, ...options }: ConformanceOptions & { why?: Why } = {},
 ): void {
   for (const kind of kinds) {

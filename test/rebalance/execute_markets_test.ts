@@ -12,7 +12,7 @@ import {
   rebalance,
   type RebalanceReport,
 } from "../../lib/rebalance/mod.ts";
-import { type DeskHouse, deskTest } from "../desk/support.ts";
+import { deskTest, type DeskUnderTest } from "../desk/support.ts";
 import { QUICK } from "./executor.ts";
 import { type GivenTrade, planOf, termsOf } from "./support.ts";
 
@@ -20,7 +20,7 @@ type Wanted = Omit<GivenTrade, "price"> & { market: Market };
 
 /** Returns a plan at the last prices. */
 async function planIn(
-  { client }: DeskHouse,
+  { client }: DeskUnderTest,
   trades: readonly Wanted[],
   buffer: Plan["cashBuffer"],
 ): Promise<Plan> {
@@ -33,7 +33,7 @@ async function planIn(
 
 /** Executes a plan; the simulated market advances while the execution waits. */
 async function run(
-  house: DeskHouse,
+  house: DeskUnderTest,
   plan: Plan,
   terms: Record<string, unknown> = QUICK,
 ): Promise<RebalanceReport> {
@@ -47,7 +47,7 @@ async function run(
 }
 
 /** Returns the filled quantity at the broker, by side and symbol, without the orders in `earlier`. */
-async function filledIn({ client }: DeskHouse, market: Market, earlier: ReadonlySet<string>) {
+async function filledIn({ client }: DeskUnderTest, market: Market, earlier: ReadonlySet<string>) {
   const orders = (await client.orders.today({ market }).toArray()).filter(({ orderId }) =>
     !earlier.has(orderId)
   );
@@ -59,7 +59,7 @@ async function filledIn({ client }: DeskHouse, market: Market, earlier: Readonly
   return filled;
 }
 
-const idsIn = async ({ client }: DeskHouse, market: Market) =>
+const idsIn = async ({ client }: DeskUnderTest, market: Market) =>
   new Set((await client.orders.today({ market }).toArray()).map(({ orderId }) => orderId));
 
 deskTest("a plan in the US sells single shares, and buys with USD above the buffer", async (house) => {
@@ -165,6 +165,6 @@ deskTest(
   },
   {
     at: Date.parse("2025-08-14T10:30:00+08:00"),
-    house: { script: [{ what: "split", symbol: "600036.SH", on: "2025-08-15", ratio: "21:20" }] },
+    simulator: { script: [{ what: "split", symbol: "600036.SH", on: "2025-08-15", ratio: "21:20" }] },
   },
 );

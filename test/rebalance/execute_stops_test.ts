@@ -15,8 +15,8 @@ import {
   STOPPED_BY,
 } from "../../lib/rebalance/mod.ts";
 import { Cover } from "../../lib/rebalance/cover.ts";
-import { ORDER } from "../conformance/house.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
+import { ORDER } from "../conformance/simulated_account.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "../desk/support.ts";
 import { executor, planAt, PURCHASE, QUICK, RISING, SALES } from "./executor.ts";
 import { termsOf } from "./support.ts";
 
@@ -26,7 +26,7 @@ const RESTING = { peg: "bid", collar: "0.1", repriceEvery: "30m", deadline: "20m
 const keyOf = (plan: Plan) => ({ account: ACCOUNT, hash: plan.hash });
 
 /** Approves a plan again, from now on. */
-const approve = ({ store, clock }: DeskHouse, plan: Plan) =>
+const approve = ({ store, clock }: DeskUnderTest, plan: Plan) =>
   approvePlan(store, keyOf(plan), { by: "Ada", at: clock.now(), until: clock.now() + 600_000 });
 
 /** Checks that every share of a plan is counted once. */
@@ -126,7 +126,7 @@ deskTest(
     assertEquals(at.texts("note").at(-1), `${report.reason}; an order may still be open`);
     assertEquals((await at.readBroker()).open.length, 1);
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest(
@@ -148,7 +148,7 @@ deskTest(
     assertEquals([cancelled(), (await at.readBroker()).open], [0, atBroker.at(-1)!]);
     assertEquals(atBroker.at(-1)!.length, 1);
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest(
@@ -174,7 +174,7 @@ deskTest(
     assertEquals([again.trades[0]!.open, (await at.readBroker()).open], ["0", []]);
   },
   {
-    house: { script: RISING },
+    simulator: { script: RISING },
     skip: {
       memory: "the memory transport has no login",
       gateway: "the gateway reports no login of another device",
@@ -195,7 +195,7 @@ deskTest("when the market closes for longer than the execution lasts, nothing st
   assertCounted(report);
 }, {
   at: Date.parse("2025-08-15T15:50:00+08:00"),
-  house: {
+  simulator: {
     script: [{ what: "price", symbol: "00700.HK", at: "2025-08-15 15:50", to: "606.00", over: "1m" }],
   },
 });
@@ -229,7 +229,7 @@ deskTest(
   },
   {
     at: Date.parse("2025-08-14T10:30:00+08:00"),
-    house: {
+    simulator: {
       script: [{ what: "price", symbol: "00700.HK", at: "2025-08-14 10:40", to: "606.00", over: "1m" }],
     },
   },
@@ -262,7 +262,7 @@ deskTest("a signal ends the execution: its orders are cancelled", async (house) 
   assertEquals([report.state, report.reason], ["stopped", `${STOPPED_BY} Ada`]);
   assertEquals((await at.readBroker()).open, []);
   assertCounted(report);
-}, { house: { script: RISING } });
+}, { simulator: { script: RISING } });
 
 deskTest("an order that the broker rejects ends its trade", async (house) => {
   const plan = await planAt(house.client, [SALES[0], PURCHASE]);
@@ -305,7 +305,7 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
       assertEquals([report.state, (await at.readBroker()).open], ["stopped", []]);
       assertStringIncludes(at.texts("cancelling").at(-1)!, "its deadline");
     },
-    { house: { script: RISING } },
+    { simulator: { script: RISING } },
   );
 }
 
@@ -396,7 +396,7 @@ deskTest(
     const found = await findPlan(store, ACCOUNT, plan.hash);
     assertEquals([found?.state, found?.holder, found?.report], ["running", "other", undefined]);
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest(
@@ -510,7 +510,7 @@ deskTest(
     const open = (await client.orders.today({ market: "hk" }).toArray()).filter(({ canCancel }) => canCancel);
     assertEquals(open.map((order) => order.orderId), [orderId]);
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest(
@@ -528,7 +528,7 @@ deskTest(
     assertEquals([sent(), report.state, report.trades[0]!.filled], [3, "stopped", "0"]);
     assertEquals(report.trades[0]!.reason, "not filled at 3 prices in time");
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest(
@@ -556,7 +556,7 @@ deskTest(
     assertStringIncludes(trade!.reason!, "an order was reduced after it was sent");
     assertCounted(report);
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest("a plan that differs from the record with its hash is not executed", async (house) => {

@@ -89,7 +89,7 @@ deskTest(
     assertEquals(trade!.reason, "not filled at 4 prices in time");
     assertEquals((await at.readBroker()).open, []);
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest(
@@ -113,7 +113,7 @@ deskTest(
     const { open, used } = await at.readBroker();
     assertEquals([open, used], [[], { "buy 00700.HK": "0" }]);
   },
-  { house: { script: RISING } },
+  { simulator: { script: RISING } },
 );
 
 deskTest("a market that moves beyond the collar ends the trade, and no order stays open", async (house) => {
@@ -125,7 +125,7 @@ deskTest("a market that moves beyond the collar ends the trade, and no order sta
   assertEquals((await at.readBroker()).open, []);
   assert(at.texts("cancelling").length + at.texts("placed").length > 0);
 }, {
-  house: {
+  simulator: {
     script: [{ what: "price", symbol: "00027.HK", at: "2025-08-15 10:31", to: "36.00" }],
   },
 });
@@ -139,4 +139,4 @@ deskTest("a suspended listing ends its trade, and the other trades continue", as
   assertEquals([tencent!.filled, tencent!.remaining], ["200", "0"]);
   assertEquals(netease!.remaining === "0", false);
   assertStringIncludes(netease!.reason!, "suspended");
-}, { house: { script: [{ what: "halt", symbol: "09999.HK", at: "2025-08-15 10:30" }] } });
+}, { simulator: { script: [{ what: "halt", symbol: "09999.HK", at: "2025-08-15 10:30" }] } });

@@ -12,7 +12,7 @@ import { BrokerError, BusyError } from "../../lib/errors.ts";
 import { approvePlan, findPlan, type RebalanceReport } from "../../lib/rebalance/mod.ts";
 import type { ScriptEntry } from "../../lib/simulator/script.ts";
 import { randomFrom } from "../../lib/time.ts";
-import { MORNING, ORDER } from "../conformance/house.ts";
+import { MORNING, ORDER } from "../conformance/simulated_account.ts";
 import { ACCOUNT, deskTest } from "../desk/support.ts";
 import { executor, planAt } from "./executor.ts";
 
@@ -140,7 +140,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
     assert((await findPlan(store, ACCOUNT, plan.hash))?.report !== undefined);
   }, {
     at: MORNING,
-    house: { script },
+    simulator: { script },
     skip: { gateway: "memory is enough for drawn worlds", direct: "memory is enough for drawn worlds" },
   });
 }

@@ -17,7 +17,7 @@ import {
   type RebalanceReport,
 } from "../../lib/rebalance/mod.ts";
 import type { Machine } from "../../lib/time.ts";
-import type { DeskHouse } from "../desk/support.ts";
+import type { DeskUnderTest } from "../desk/support.ts";
 import { type GivenTrade, planOf, termsOf } from "./support.ts";
 
 /** Returns a plan at the last prices. */
@@ -43,7 +43,7 @@ export interface AtBroker {
 
 /** Returns functions that execute plans, with the checks that the comment of this file describes. */
 export async function executor(
-  house: Pick<DeskHouse, "connect" | "machine" | "open" | "round">,
+  house: Pick<DeskUnderTest, "connect" | "machine" | "open" | "round">,
   { onWait, cashLagMs }: {
     onWait?: (at: AtBroker) => void | Promise<void>;
     /** Delay of the cash that the execution reads, in milliseconds. */

@@ -14,7 +14,7 @@ import {
 import { sha256 } from "../../lib/sha256.ts";
 import type { StepDesk } from "../../lib/recipes/compiled.ts";
 import { rebalanceStep } from "../../lib/recipes/kinds/rebalance.ts";
-import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
+import { ACCOUNT, deskTest, type DeskUnderTest } from "../desk/support.ts";
 import { planAt, PURCHASE } from "../rebalance/executor.ts";
 import { termsOf } from "../rebalance/support.ts";
 import { type Noted, stepContext } from "./support.ts";
@@ -198,7 +198,7 @@ deskTest(
 );
 
 /** Returns the members of a context that let a step trade in the test's simulator. Creates a folder for `out`. */
-async function withDesk({ client, clock, store, machine, open }: DeskHouse) {
+async function withDesk({ client, clock, store, machine, open }: DeskUnderTest) {
   const desk = open();
   return {
     out: await Deno.makeTempDir(),

@@ -5,7 +5,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { connect } from "../../lib/client/connect.ts";
 import { OutcomeUnknownError, TransportError } from "../../mod.ts";
 import { openPushStream } from "../../lib/transports/push/stream.ts";
-import { isConnected, ORDER, TENCENT, until } from "../conformance/house.ts";
+import { isConnected, ORDER, TENCENT, until } from "../conformance/simulated_account.ts";
 import { connectDirect } from "../support/direct_client.ts";
 import { waitUntil, within } from "../support/waits.ts";
 import { startFaultChild } from "./fault_child.ts";

@@ -6,7 +6,7 @@ import { assert, assertEquals } from "@std/assert";
 import { OutcomeUnknownError } from "../../mod.ts";
 import { createClient } from "../../lib/client/client.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
-import { openHouse, ORDER } from "../conformance/house.ts";
+import { openSimulatedAccount, ORDER } from "../conformance/simulated_account.ts";
 
 /**
  * Starts a proxy that forwards `passBytes` bytes of the client and then closes both connections. It forwards answers.
@@ -52,7 +52,7 @@ function startCutter(address: { hostname: string; port: number }) {
 }
 
 Deno.test("a request cut after any number of bytes creates no order, and is sent once", async () => {
-  await using house = await openHouse();
+  await using house = await openSimulatedAccount();
   const { gatewayUrl, tradePassword, tradePasswordKey } = house.simulator.info;
   const { hostname, port } = new URL(gatewayUrl);
   await using cutter = startCutter({ hostname, port: Number(port) });

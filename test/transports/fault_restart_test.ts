@@ -11,7 +11,7 @@ import { type Core, makeCore } from "../../lib/simulator/endpoints/core.ts";
 import { openGateway, type SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import { openPlatform, type SimulatedPlatform } from "../../lib/simulator/platform/mod.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
-import { isConnected, MORNING, ORDER, TENCENT, until } from "../conformance/house.ts";
+import { isConnected, MORNING, ORDER, TENCENT, until } from "../conformance/simulated_account.ts";
 import { connectDirect } from "../support/direct_client.ts";
 
 const CROSSING = { ...ORDER, price: "610.00" };

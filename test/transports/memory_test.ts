@@ -19,7 +19,7 @@ import {
   type MemoryLine,
   type MemoryOptions,
 } from "../../lib/transports/memory.ts";
-import { isConnected, until } from "../conformance/house.ts";
+import { isConnected, until } from "../conformance/simulated_account.ts";
 
 const order = {
   market: "hk",

@@ -14,8 +14,8 @@ import { connectDirect } from "../support/direct_client.ts";
 import { type OpenEndpoint, openMemoryEndpoint } from "./memory_endpoint.ts";
 
 /** The transports to the account. */
-export const ways = ["memory", "gateway", "direct"] as const;
-export type Way = (typeof ways)[number];
+export const transports = ["memory", "gateway", "direct"] as const;
+export type TransportName = (typeof transports)[number];
 
 /** A Friday morning in Hong Kong, in the middle of continuous trading. */
 export const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
@@ -31,20 +31,20 @@ export const ORDER = {
 } as const;
 
 /** Options of a client. */
-export interface WayOptions extends Omit<ClientOptions, "tradePassword"> {
+export interface TestClientOptions extends Omit<ClientOptions, "tradePassword"> {
   timeoutMs?: number;
   /** The trade password; `false` for none. @default the account's password */
   tradePassword?: string | false;
 }
 
 /** A simulated account. */
-export interface House extends AsyncDisposable {
+export interface SimulatedAccount extends AsyncDisposable {
   simulator: Simulator;
   clock: ManualClock;
   /** The endpoint in memory, with its recorded calls. */
   memory: OpenEndpoint;
   /** Creates a client. */
-  connect(way: Way, options?: WayOptions): Promise<Client>;
+  connect(transport: TransportName, options?: TestClientOptions): Promise<Client>;
   /** Fills due orders and pushes all changes, at every endpoint. */
   round(): void;
   /** Counts the calls of an operation that arrive from now on, whether or not they succeed. */
@@ -54,9 +54,9 @@ export interface House extends AsyncDisposable {
 }
 
 /** Starts a simulated account. Its clock does not advance by itself, and `round()` pushes market data. */
-export async function openHouse(
+export async function openSimulatedAccount(
   { at = MORNING, ...options }: Partial<SimulatorOptions> & { at?: number } = {},
-): Promise<House> {
+): Promise<SimulatedAccount> {
   const clock = new ManualClock(at);
   const quiet = { pushIntervalMs: 0, loginLifeMs: 1e12 };
   const simulator = await startSimulator({
@@ -70,7 +70,7 @@ export async function openHouse(
   });
   const { info, faults } = simulator;
   const endpoint = await openMemoryEndpoint(simulator);
-  const makers: Record<Way, (options: WayOptions) => Promise<Client>> = {
+  const makers: Record<TransportName, (options: TestClientOptions) => Promise<Client>> = {
     memory: ({ timeoutMs, ...rest }) => {
       const { tradePasswordKey } = info;
       const transport = memory(endpoint.endpoint, { pushes: endpoint.pushes, tradePasswordKey, timeoutMs });
@@ -84,7 +84,9 @@ export async function openHouse(
     direct: ({ timeoutMs, ...rest }) =>
       connectDirect(info, { ...timeoutMs !== undefined && { timeoutMs } }, clientOptions(rest)),
   };
-  const clientOptions = ({ tradePassword = info.tradePassword, ...rest }: WayOptions): ClientOptions => ({
+  const clientOptions = (
+    { tradePassword = info.tradePassword, ...rest }: TestClientOptions,
+  ): ClientOptions => ({
     retry: { attempts: 3, waitMs: 1 },
     tradePassword: tradePassword === false ? undefined : tradePassword,
     ...rest,
@@ -93,7 +95,7 @@ export async function openHouse(
     simulator,
     clock,
     memory: endpoint,
-    connect: (way, wanted = {}) => makers[way](wanted),
+    connect: (transport, wanted = {}) => makers[transport](wanted),
     round() {
       simulator.round();
       endpoint.round();
@@ -119,37 +121,37 @@ export async function openHouse(
 }
 
 /** A client under test, and its account. */
-export interface Desk extends House {
-  way: Way;
+export interface AccountUnderTest extends SimulatedAccount {
+  transport: TransportName;
   client: Client;
 }
 
 /** Options of a test. */
-export interface ConformanceOptions extends WayOptions {
+export interface ConformanceOptions extends TestClientOptions {
   /** Transports to skip, each with the reason. */
-  skip?: Partial<Record<Way, string>>;
+  skip?: Partial<Record<TransportName, string>>;
   /** Simulated time at the start. @default {@linkcode MORNING} */
   at?: number;
-  house?: Partial<SimulatorOptions>;
+  simulator?: Partial<SimulatorOptions>;
 }
 
 /** Runs a test over every transport, each with its own account. */
 export function conformance(
   name: string,
-  test: (desk: Desk) => Promise<void>,
-  { skip = {}, at, house: houseOptions, ...options }: ConformanceOptions = {},
+  test: (desk: AccountUnderTest) => Promise<void>,
+  { skip = {}, at, simulator: simulatorOptions, ...options }: ConformanceOptions = {},
 ): void {
-  for (const way of ways) {
-    const reason = skip[way];
+  for (const transport of transports) {
+    const reason = skip[transport];
     if (reason !== undefined) {
-      if (!/\w+ \w+/.test(reason)) throw new TypeError(`Cannot skip "${name}" over ${way}: say why`);
-      Deno.test({ name: `${name}, over ${way} (skipped: ${reason})`, ignore: true, fn() {} });
+      if (!/\w+ \w+/.test(reason)) throw new TypeError(`Cannot skip "${name}" over ${transport}: say why`);
+      Deno.test({ name: `${name}, over ${transport} (skipped: ${reason})`, ignore: true, fn() {} });
       continue;
     }
-    Deno.test(`${name}, over ${way}`, async () => {
-      await using house = await openHouse({ ...houseOptions, ...at !== undefined && { at } });
-      await using client = await house.connect(way, options);
-      await test({ ...house, way, client });
+    Deno.test(`${name}, over ${transport}`, async () => {
+      await using house = await openSimulatedAccount({ ...simulatorOptions, ...at !== undefined && { at } });
+      await using client = await house.connect(transport, options);
+      await test({ ...house, transport, client });
     });
   }
 }
