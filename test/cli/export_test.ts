@@ -293,30 +293,30 @@ Deno.test("sim starts on free ports, serves the other commands through its --inf
 });
 
 Deno.test("export day-book and recipes/end_of_day.yaml with a store write the rebalancing trades of the day", async () => {
-  await using house = await openSimulatedAccount();
+  await using testAccount = await openSimulatedAccount();
   await using place = await folder();
-  const { info } = house.simulator;
+  const { info } = testAccount.simulator;
   const where = `${place.path}/h.db`;
   const plan = await (async () => {
-    await using client = await house.connect("gateway");
+    await using client = await testAccount.connect("gateway");
     await using store = await openSqlite(where);
     const account = gatewayAccount(info.gatewayUrl);
-    const machine = simulatedMachine(house.clock);
+    const machine = simulatedMachine(testAccount.clock);
     const open = (given = {}) => new Desk({ store, machine, account, client, ...given });
     const plan = await planAt(client, [...SALES, PURCHASE]);
-    await using at = await executor({ ...house, machine, open });
+    await using at = await executor({ ...testAccount, machine, open });
     assertEquals((await at.run(plan, QUICK)).state, "done");
     return plan;
   })();
-  house.clock.set(Date.parse("2025-08-16T12:00:00+08:00"));
-  house.round();
+  testAccount.clock.set(Date.parse("2025-08-16T12:00:00+08:00"));
+  testAccount.round();
   const world = {
     env: {
       HSGATE_GATEWAY_URL: info.gatewayUrl,
       HSGATE_TRADE_PASSWORD: info.tradePassword,
       HSGATE_TRADE_PASSWORD_KEY: info.tradePasswordKey,
     },
-    now: () => house.clock.now(),
+    now: () => testAccount.clock.now(),
     fromDisk: true,
   };
   const day = ["export", "day-book", "--accounts", "securities", "--to", "2025-08-15"];

@@ -47,7 +47,7 @@ async function recipeOf({ files }: { files: { path: string } }, order: object): 
 const BUY = ["buy", "100", "00700.HK", "--limit", "550"];
 
 /** A simulated gateway with a store of its own. */
-async function house(options: Partial<GatewayOptions> = {}) {
+async function testAccount(options: Partial<GatewayOptions> = {}) {
   const files = await folder();
   const clock = new ManualClock(MORNING);
   const gateway = await simulate({ clock, ...options });
@@ -84,7 +84,7 @@ async function house(options: Partial<GatewayOptions> = {}) {
 }
 
 Deno.test("buy shows the order in words and asks; a no sends nothing, a yes sends it once", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const no = await at.run(BUY, { answer: "" });
   assertEquals([no.code, no.out], [2, ""]);
   assertStringIncludes(no.err, "Buy 100 of 00700.HK (Tencent");
@@ -114,7 +114,7 @@ Deno.test("buy shows the order in words and asks; a no sends nothing, a yes send
 });
 
 Deno.test("the store keeps no secret and no long text that the broker writes into the remark of an order", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const remark = `refused: ${PASSWORD}, ${ENCRYPTED}, hush-hush ${"x".repeat(100_000)}`;
   let isEnded = false;
   await using hostile = farEnd(async ({ path, body }): Promise<Reaction> => {
@@ -160,7 +160,7 @@ Deno.test("the store keeps no secret and no long text that the broker writes int
 });
 
 Deno.test("guard rails refuse what buy, sell, amend and call would send, and nobody is asked", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { orderIds: [working] } = await at.json([...BUY, "--yes"]);
   const order = { market: "hk", symbol: "00700.HK", quantity: "100", side: "buy", orderType: "limit" };
   const refused: [string[], string, string, Record<string, string>?][] = [
@@ -189,7 +189,7 @@ Deno.test("guard rails refuse what buy, sell, amend and call would send, and nob
 });
 
 Deno.test("without a terminal and without --yes, no order command sends anything or opens the store", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const asked = at.gateway.state().callsTaken;
   for (
     const words of [
@@ -209,7 +209,7 @@ Deno.test("without a terminal and without --yes, no order command sends anything
 });
 
 Deno.test("buy and sell check the order before anything is sent", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const wrong: [string[], string][] = [
     [["buy", "100", "00700.HK"], "without a price: give --limit PRICE"],
     [["buy", "many", "00700.HK", "--limit", "5"], "quantity: expected"],
@@ -236,7 +236,7 @@ Deno.test("buy and sell check the order before anything is sent", async () => {
 });
 
 Deno.test("a lost answer is found in the broker's lists: buy succeeds, and the order was sent once", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   at.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place" });
   const { out, err } = await at.run([...BUY, "--yes", "--json"]);
   const { orderIds, intent } = JSON.parse(out);
@@ -254,7 +254,7 @@ Deno.test("a lost answer is found in the broker's lists: buy succeeds, and the o
 });
 
 Deno.test("an unknown order stays unknown, blocks the same order, and a person resolves it", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   at.gateway.faults.arm({ kind: "lost-request", operation: "orders.place" });
   const stop = new AbortController();
   const lost = at.run([...BUY, "--yes"], { signal: stop.signal });
@@ -305,7 +305,7 @@ Deno.test("an unknown order stays unknown, blocks the same order, and a person r
 });
 
 Deno.test("orders resolve sent names the order, and rejects an order of another intent", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { orderIds: [other] } = await at.json([...BUY, "--yes"]);
   at.gateway.faults.arm({ kind: "lost-request", operation: "orders.place" });
   const stop = new AbortController();
@@ -327,7 +327,7 @@ Deno.test("orders resolve sent names the order, and rejects an order of another 
 });
 
 Deno.test("an unknown outcome of another account of the store is a warning, because it may be the same account", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   await using other = await simulate({ clock: new ManualClock(MORNING) });
   other.faults.arm({ kind: "lost-request", operation: "orders.place" });
   const stop = new AbortController();
@@ -347,7 +347,7 @@ Deno.test("an unknown outcome of another account of the store is a warning, beca
 });
 
 Deno.test("orders show says what to do about an order of an earlier day that the lists no longer show", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { intent } = await at.json([...BUY, "--yes"]);
   {
     await using store = await openSqlite(at.store);
@@ -373,7 +373,7 @@ Deno.test("orders show says what to do about an order of an earlier day that the
 });
 
 Deno.test("halt stops buy, cancel, call and run before an order is sent, and resume ends it", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
   const halted = await at.json(["halt", "--why", "lunch"]);
   assertEquals(halted, {
@@ -410,7 +410,7 @@ Deno.test("halt stops buy, cancel, call and run before an order is sent, and res
 });
 
 Deno.test("an order of a recipe is recorded with the time limit of the settings", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const order = { ...ORDER, price: "551" };
   const recipe = await recipeOf(at, order);
   const env = { HSGATE_TIMEOUT_MS: "300000" };
@@ -431,7 +431,7 @@ async function removeRow({ store }: { store: string }): Promise<void> {
 }
 
 Deno.test("halt works without a store, with a store that cannot be opened, and without readable settings", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   assertEquals(await at.json(["halt"]), {
     halted: true,
     why: "no reason given",
@@ -457,7 +457,7 @@ Deno.test("halt works without a store, with a store that cannot be opened, and w
 });
 
 Deno.test("amend keeps what no flag changes, cancel cancels each order, and cancel-all asks for its own flag", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { orderIds: [first] } = await at.json([...BUY, "--yes"]);
   const no = await at.run(["amend", first, "--price", "549"], { answer: "n" });
   assertMatch(no.err, /Amend order \d+ of 00700\.HK to 100 at 549 HKD\n/);
@@ -495,7 +495,7 @@ Deno.test("amend keeps what no flag changes, cancel cancels each order, and canc
 });
 
 Deno.test("orders shows intents beside the broker's orders, also those that were made elsewhere", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const mine = await at.json([...BUY, "--yes"]);
   const { orderId: foreign } = await at.client.orders.place({ ...ORDER, price: "540.00" });
   const rows = await at.json(["orders"]);
@@ -522,7 +522,7 @@ Deno.test("orders shows intents beside the broker's orders, also those that were
 });
 
 Deno.test("in a terminal of 80 columns, orders shows quantity, price and what was filled of each order", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { intent } = await at.json([...BUY, "--yes"]);
   const { intent: other } = await at.json(["buy", "200", "00700.HK", "--limit", "549", "--yes"], {
     now: () => MORNING + 1, // intents of the same millisecond have no fixed sequence
@@ -580,7 +580,7 @@ Deno.test("in a terminal of 80 columns, orders shows quantity, price and what wa
 });
 
 Deno.test("fills lists today's fills with their intents", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const [quote] = await at.client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
   const limit = String(Math.floor(Number(quote!.lastPrice) * 1.02));
   const { intent, orderIds } = await at.json([
@@ -604,13 +604,13 @@ Deno.test("fills lists today's fills with their intents", async () => {
 });
 
 Deno.test("fills does not read the market of an order that was not executed", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   assertEquals((await at.run(["buy", "1", "AAPL", "--limit", "1", "--yes"])).code, 1);
   assertEquals((await at.run(["fills"])).out, "there are no fills today in hk\n");
 });
 
 Deno.test("orders --watch shows changes as they happen, and ends at Ctrl-C", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
   const stop = new AbortController();
   const lines: { state: string; orderIds: string[] }[] = [];
@@ -635,7 +635,7 @@ Deno.test("orders --watch shows changes as they happen, and ends at Ctrl-C", asy
 });
 
 Deno.test("orders --watch reads the lists although pushes never pause", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
   await using stream = startPushFarEnd();
   const stop = new AbortController();
@@ -664,7 +664,7 @@ Deno.test("orders --watch reads the lists although pushes never pause", async ()
 });
 
 Deno.test("call sends order writes through the desk, and shows the same words before it asks", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const order = JSON.stringify({ ...ORDER, price: "550" });
   const no = await at.run(["call", "orders.place", order], { answer: "n" });
   const words = (await at.run(BUY, { answer: "n" })).err;
@@ -693,7 +693,7 @@ Deno.test("buy works over the direct transport", async () => {
 });
 
 testBoth("a halt in the store stops a process with another working folder", async ({ where }) => {
-  await using at = await house();
+  await using at = await testAccount();
   const env = { HSGATE_STORE: where };
   const placed = await at.run([...BUY, "--yes"], { env });
   assertEquals(placed.code, 0, placed.err);
@@ -715,7 +715,7 @@ testBoth("a halt in the store stops a process with another working folder", asyn
 testBoth(
   "a halt in the store stops orders on every account of the store, and a resume ends it",
   async ({ where }) => {
-    await using at = await house();
+    await using at = await testAccount();
     await using other = await simulate();
     const env = { HSGATE_STORE: where };
     assertEquals((await at.run([...BUY, "--yes"], { env })).code, 0);
@@ -749,7 +749,7 @@ testBoth(
 );
 
 Deno.test("buy places a conditional order, and cancel finds it in its own list", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const words = ["--type", "stop-loss-limit", "--trigger", "700", "--limit", "701", "--valid-days", "5"];
   const asked = await at.run(["buy", "100", "00700.HK", ...words], { answer: "n" });
   assertStringIncludes(asked.err, "order type stop-loss-limit, triggered at 700, valid for 5 days\n");
@@ -772,7 +772,7 @@ Deno.test("buy places a conditional order, and cancel finds it in its own list",
 });
 
 Deno.test("the order commands of README.md work one after the other with the simulator", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
   const [, block = ""] = /## Trading from the command line\n\n```sh\n([^`]+)```/.exec(readme) ?? [];
   const commands = [...block.matchAll(/^hsgate ([^#\n]+)/gm)].map(([, words]) => words!.trim());
@@ -792,7 +792,7 @@ Deno.test("the order commands of README.md work one after the other with the sim
 });
 
 Deno.test("every command that asks ends with code 2 after a no, and --json prints one object", async () => {
-  await using at = await house();
+  await using at = await testAccount();
   const { orderId } = await at.client.orders.place({
     market: "hk",
     symbol: "00700.HK",

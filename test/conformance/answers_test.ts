@@ -68,12 +68,12 @@ class Comparison {
     gateway: new Set(),
     direct: new Set(),
   };
-  readonly #house: SimulatedAccount;
+  readonly #testAccount: SimulatedAccount;
   readonly #clients: Clients;
   readonly #writer: TransportName;
 
-  constructor(house: SimulatedAccount, clients: Clients, writer: TransportName) {
-    this.#house = house;
+  constructor(testAccount: SimulatedAccount, clients: Clients, writer: TransportName) {
+    this.#testAccount = testAccount;
     this.#clients = clients;
     this.#writer = writer;
   }
@@ -122,7 +122,7 @@ class Comparison {
   }
 
   #checkExchange(each: Case, answer: unknown): void {
-    const exchange = this.#house.memory.exchanges.at(-1)!;
+    const exchange = this.#testAccount.memory.exchanges.at(-1)!;
     assertEquals([exchange.path, exchange.params], [each.path, each.wire]);
     assertEquals([exchange.answer.ok, exchange.answer.err], [true, ""]);
     assertEquals(mismatches(exchange.answer.data, each.data), []);
@@ -130,19 +130,19 @@ class Comparison {
   }
 }
 
-async function connectAll(house: SimulatedAccount, options: TestClientOptions = {}): Promise<Clients> {
+async function connectAll(testAccount: SimulatedAccount, options: TestClientOptions = {}): Promise<Clients> {
   const clients = {} as Clients; // filled on the next line, one for each transport
-  for (const transport of transports) clients[transport] = await house.connect(transport, options);
+  for (const transport of transports) clients[transport] = await testAccount.connect(transport, options);
   return clients;
 }
 
 for (const writer of transports) {
   Deno.test(`call() returns the same answers over every transport while ${writer} writes`, async (t) => {
     // The cases need this much history.
-    await using house = await openSimulatedAccount({ days: undefined, fillsPerDay: undefined });
-    const clients = await connectAll(house);
+    await using testAccount = await openSimulatedAccount({ days: undefined, fillsPerDay: undefined });
+    const clients = await connectAll(testAccount);
     try {
-      const comparison = new Comparison(house, clients, writer);
+      const comparison = new Comparison(testAccount, clients, writer);
       for (const transport of transports) {
         assertEquals(await clients[transport].account.login(), { success: true });
         comparison.seen[transport].add("account.login");
@@ -154,7 +154,7 @@ for (const writer of transports) {
         if (isLogout) {
           await t.step(
             "operations of only one transport, and a special case, return the expected answers",
-            () => checkOtherOperations(comparison, house, clients),
+            () => checkOtherOperations(comparison, testAccount, clients),
           );
         }
         await t.step(`${each.ours[0]} (${each.path})`, async () => {
@@ -163,8 +163,8 @@ for (const writer of transports) {
             made[each.makes] = String(at(answer, "orderId") ?? at(answer, "0"));
           }
           if (each.wait !== undefined) {
-            house.clock.advance(each.wait);
-            house.round();
+            testAccount.clock.advance(each.wait);
+            testAccount.round();
           }
         });
       }
@@ -232,12 +232,12 @@ async function checkOtherOperations(
 }
 
 Deno.test("call() rejects an operation that a transport does not support, with the reason, and sends nothing", async () => {
-  await using house = await openSimulatedAccount();
+  await using testAccount = await openSimulatedAccount();
   // Without a password the clients do not log in automatically; a login would be counted as sent.
-  const clients = await connectAll(house, { tradePassword: false });
-  const { gateway, platform } = house.simulator;
+  const clients = await connectAll(testAccount, { tradePassword: false });
+  const { gateway, platform } = testAccount.simulator;
   const arrived =
-    () => [house.memory.exchanges.length, gateway.state().callsTaken, platform.state().callsTaken];
+    () => [testAccount.memory.exchanges.length, gateway.state().callsTaken, platform.state().callsTaken];
   const given = new Map<string, Record<string, unknown>>([
     ["account.shortSale", { market: "hk", symbol: "00700.HK" }],
     ["futures.resetPassword", { password: "folder-9" }],
@@ -281,13 +281,13 @@ Deno.test("call() rejects an operation that a transport does not support, with t
 });
 
 Deno.test("call() checks parameters before sending, over every transport", async () => {
-  await using house = await openSimulatedAccount();
-  const sent = house.count("account.maxSell");
+  await using testAccount = await openSimulatedAccount();
+  const sent = testAccount.count("account.maxSell");
   for (const transport of transports) {
-    await using client = await house.connect(transport);
+    await using client = await testAccount.connect(transport);
     const wrong = { market: "mars", symbol: "" };
     const error = await assertRejects(() => call(client, "account.maxSell", wrong), InvalidParamsError);
     assertEquals(error.issues.map(({ path }) => path.join(".")), ["market", "symbol"]);
   }
-  assertEquals([sent(), house.memory.exchanges], [0, []]);
+  assertEquals([sent(), testAccount.memory.exchanges], [0, []]);
 });

@@ -158,7 +158,7 @@ conformance(
 );
 
 Deno.test("four lists of an account are the same over every transport, page by page", async () => {
-  await using house = await openSimulatedAccount();
+  await using testAccount = await openSimulatedAccount();
   const lists: Record<string, (client: Client) => Paged<unknown>> = {
     "fills.history": (client) => client.fills.history({ market: "hk", ...SPAN, limit: 7 }),
     "orders.history": (client) => client.orders.history({ market: "us", ...SPAN, limit: 7 }),
@@ -167,7 +167,7 @@ Deno.test("four lists of an account are the same over every transport, page by p
   };
   const seen: Record<string, unknown[]> = {};
   for (const transport of transports) {
-    await using client = await house.connect(transport);
+    await using client = await testAccount.connect(transport);
     for (const [name, list] of Object.entries(lists)) {
       const pages: unknown[] = [];
       for await (const page of list(client).pages()) pages.push(page);

@@ -181,17 +181,17 @@ conformance("watch() ends with its signal, and with the client", async (desk) =>
 });
 
 Deno.test("the pushes of an account are the same events over every transport", async () => {
-  await using house = await openSimulatedAccount();
+  await using testAccount = await openSimulatedAccount();
   const seen: Record<string, { orders: unknown[]; quote: unknown }> = {};
-  const clients = await Promise.all(transports.map((transport) => house.connect(transport)));
+  const clients = await Promise.all(transports.map((transport) => testAccount.connect(transport)));
   const streams = clients.map((client) => client.watch({ securities: [TENCENT] }));
   const isLatest = (event: TransportEvent) =>
-    event.type === "quote" && event.sentAt === house.simulator.clock.now();
+    event.type === "quote" && event.sentAt === testAccount.simulator.clock.now();
   try {
     for (const events of streams) await until(events, isConnected);
     for (const client of clients) await client.quotes.subscribe({ topic: "quote", securities: [TENCENT] });
     await clients[0]!.orders.place(CROSSING);
-    pass(house);
+    pass(testAccount);
     for (const [index, transport] of transports.entries()) {
       const taken = await until(streams[index]!, isFill);
       // The platform sends quotes over a separate socket, so they may arrive before or after the fill.

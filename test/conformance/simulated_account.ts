@@ -149,9 +149,12 @@ export function conformance(
       continue;
     }
     Deno.test(`${name}, over ${transport}`, async () => {
-      await using house = await openSimulatedAccount({ ...simulatorOptions, ...at !== undefined && { at } });
-      await using client = await house.connect(transport, options);
-      await test({ ...house, transport, client });
+      await using testAccount = await openSimulatedAccount({
+        ...simulatorOptions,
+        ...at !== undefined && { at },
+      });
+      await using client = await testAccount.connect(transport, options);
+      await test({ ...testAccount, transport, client });
     });
   }
 }

@@ -167,8 +167,8 @@ Deno.test("exportDayBook() on a machine days ahead of the simulator makes no emp
 
 for (const way of ["gateway", "direct"] as const) {
   Deno.test(`exportDayBook() over ${way} compares the clock with the broker's answers`, async () => {
-    await using house = await openSimulatedAccount({ at: SATURDAY });
-    await using client = await house.connect(way);
+    await using testAccount = await openSimulatedAccount({ at: SATURDAY });
+    await using client = await testAccount.connect(way);
     using folder = temporaryFolder();
     const run = (now: number, out: string) =>
       exportDayBook(client, {

@@ -18,24 +18,24 @@ const FRIDAY = "2025-08-15";
 type Row = Record<string, string>;
 
 /** Exports Friday from the simulated broker of a desk. */
-async function exportFriday(house: DeskUnderTest, out: string, more: Partial<DayBookOptions> = {}) {
-  const result = await exportDayBook(house.client, {
+async function exportFriday(testAccount: DeskUnderTest, out: string, more: Partial<DayBookOptions> = {}) {
+  const result = await exportDayBook(testAccount.client, {
     markets: ["hk"],
     accounts: ["securities"],
     from: FRIDAY,
     to: FRIDAY,
     out,
-    now: () => house.clock.now(),
-    rebalanceTrades: rebalanceTradesOf({ store: house.store, account: ACCOUNT }),
+    now: () => testAccount.clock.now(),
+    rebalanceTrades: rebalanceTradesOf({ store: testAccount.store, account: ACCOUNT }),
     ...more,
   });
   return { ...result.days[0]!, ok: result.ok, result };
 }
 
 /** Sets the clock, and lets the broker do what is due until then. */
-function passTo(house: DeskUnderTest, at: string): void {
-  house.clock.set(Date.parse(at));
-  house.round();
+function passTo(testAccount: DeskUnderTest, at: string): void {
+  testAccount.clock.set(Date.parse(at));
+  testAccount.round();
 }
 
 const csvOf = (path: string): Row[] => parse(Deno.readTextFileSync(path), { skipFirstRow: true });
@@ -49,14 +49,14 @@ const summaryOf = (out: string, day = FRIDAY) =>
 
 deskTest(
   "the day book has the trades of a plan, and their costs according to its own fills",
-  async (house) => {
-    const plan = await planAt(house.client, [...SALES, PURCHASE]);
-    await using at = await executor(house, {});
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
+    await using at = await executor(testAccount, {});
     assertEquals((await at.run(plan, QUICK)).state, "done");
     using folder = temporaryFolder();
     const out = folder.path;
 
-    const early = await exportFriday(house, out);
+    const early = await exportFriday(testAccount, out);
     assertEquals([early.status, early.result.withoutRebalanceTrades], ["provisional", undefined]);
     assertEquals(tradesIn(out).map(({ feesBooked, feesStatus }) => [feesBooked, feesStatus]), [
       ["", "not booked yet"],
@@ -65,15 +65,15 @@ deskTest(
     ]);
     assertEquals(early.rebalance?.[0]?.fees.booked, undefined);
 
-    passTo(house, "2025-08-15T20:00:00+08:00");
-    const final = await exportFriday(house, out);
+    passTo(testAccount, "2025-08-15T20:00:00+08:00");
+    const final = await exportFriday(testAccount, out);
     assertEquals([final.action, final.differences, final.rows.rebalance_trades], ["replaced", 0, 3]);
     const rows = tradesIn(out);
     const fills = csvOf(`${out}/${FRIDAY}/fills.csv`);
     // The report reads the broker's lists by itself.
-    const record = (await findPlan(house.store, ACCOUNT, plan.hash))!;
-    const intents = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
-    const report = await reportOf(house.client, record, intents, { now: house.clock.now() });
+    const record = (await findPlan(testAccount.store, ACCOUNT, plan.hash))!;
+    const intents = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
+    const report = await reportOf(testAccount.client, record, intents, { now: testAccount.clock.now() });
     for (const [index, row] of rows.entries()) {
       const trade = report.trades[index]!;
       assertEquals([row.symbol, row.side, row.trade, row.plan], [
@@ -134,11 +134,11 @@ deskTest(
     if (Deno.build.os !== "windows") {
       assertEquals(Deno.statSync(`${out}/${FRIDAY}/rebalance_trades.csv`).mode! & 0o777, 0o600);
     }
-    const again = await exportFriday(house, out, { refresh: true });
+    const again = await exportFriday(testAccount, out, { refresh: true });
     assertEquals([again.action, again.rebalance], ["unchanged", final.rebalance]);
     // Without the store, the trades would be lost.
     const error = await assertRejects(
-      () => exportFriday(house, out, { rebalanceTrades: undefined, refresh: true }),
+      () => exportFriday(testAccount, out, { rebalanceTrades: undefined, refresh: true }),
       DayBookError,
     );
     assertStringIncludes(
@@ -150,22 +150,22 @@ deskTest(
 
 deskTest(
   "the day book says why a quantity of a plan remains, and that a trade without fills has no fees",
-  async (house) => {
-    const { available = "0" } = await house.client.account.funds({ market: "hk" });
-    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "500" }], {
+  async (testAccount) => {
+    const { available = "0" } = await testAccount.client.account.funds({ market: "hk" });
+    const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "500" }], {
       cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
     });
-    const none = await planAt(house.client, [PURCHASE], {
+    const none = await planAt(testAccount.client, [PURCHASE], {
       hash: "b".repeat(64),
       cashBuffer: { HKD: available },
     });
-    await using at = await executor(house, { onWait() {} });
+    await using at = await executor(testAccount, { onWait() {} });
     const nothing = await at.run(none, { ...QUICK, deadline: "2m" });
     const report = await at.run(plan, { ...QUICK, maxReprices: "5" });
     assertEquals([report.state, nothing.trades[0]!.filled], ["stopped", "0"]);
-    passTo(house, "2025-08-15T20:00:00+08:00");
+    passTo(testAccount, "2025-08-15T20:00:00+08:00");
     using folder = temporaryFolder();
-    const { rebalance } = await exportFriday(house, folder.path);
+    const { rebalance } = await exportFriday(testAccount, folder.path);
     const [empty, row] = tradesIn(folder.path);
     assertEquals([row!.state, row!.filledQuantity, row!.remainingQuantity], ["stopped", "200", "300"]);
     assertEquals([row!.reason, row!.feesStatus, row!.feesDifference], [
@@ -188,19 +188,19 @@ deskTest(
   },
 );
 
-deskTest("a fill that the store has and the broker's list lacks is a difference", async (house) => {
-  const plan = await planAt(house.client, [PURCHASE]);
-  await using at = await executor(house, {});
+deskTest("a fill that the store has and the broker's list lacks is a difference", async (testAccount) => {
+  const plan = await planAt(testAccount.client, [PURCHASE]);
+  await using at = await executor(testAccount, {});
   await at.run(plan, QUICK);
-  passTo(house, "2025-08-16T12:00:00+08:00");
+  passTo(testAccount, "2025-08-16T12:00:00+08:00");
   using folder = temporaryFolder();
   const out = folder.path;
-  const intents = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
+  const intents = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
   const [filled, ...others] = intents.filter((intent) => intent.filled !== "0");
   assertEquals(others, []);
-  house.simulator.faults.arm({ kind: "empty-page", operation: "fills.history" });
-  const missing = await exportFriday(house, out);
-  assertEquals(house.simulator.faults.struck("empty-page"), 1);
+  testAccount.simulator.faults.arm({ kind: "empty-page", operation: "fills.history" });
+  const missing = await exportFriday(testAccount, out);
+  assertEquals(testAccount.simulator.faults.struck("empty-page"), 1);
   assertEquals([missing.ok, missing.status], [false, "provisional"]);
   const found = missing.result.differences.find(({ check }) => check === "rebalance");
   assertEquals([found?.list, found?.market, found?.expected, found?.actual], [
@@ -215,6 +215,6 @@ deskTest("a fill that the store has and the broker's list lacks is a difference"
   const listed = csvOf(`${out}/${FRIDAY}/differences.csv`).filter(({ check }) => check === "rebalance");
   assertEquals(listed.map(({ rowKey }) => rowKey), [row!.rowKey]);
   // The next export has the fills.
-  const next = await exportFriday(house, out);
+  const next = await exportFriday(testAccount, out);
   assertEquals([next.ok, next.differences, tradesIn(out)[0]!.feesStatus], [true, 0, "booked"]);
 });

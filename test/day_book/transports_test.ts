@@ -13,14 +13,14 @@ const WEEK = { from: "2025-08-13", to: "2025-08-15" };
 const MARKETS = ["hk", "us", "shanghai", "shenzhen"] as const;
 
 /** Returns the result of an export over one transport: all files, each day's status, and whether it is ok. */
-async function exported(house: SimulatedAccount, transport: TransportName) {
-  await using client = await house.connect(transport);
+async function exported(testAccount: SimulatedAccount, transport: TransportName) {
+  await using client = await testAccount.connect(transport);
   using folder = temporaryFolder();
   const result = await exportDayBook(client, {
     ...WEEK,
     out: folder.path,
     markets: MARKETS,
-    now: () => house.clock.now(),
+    now: () => testAccount.clock.now(),
   });
   const { [".day-book.lock"]: _, ["account.json"]: account, ...files } = readTree(folder.path);
   // Only the direct transport has the account's developer key.
@@ -28,12 +28,12 @@ async function exported(house: SimulatedAccount, transport: TransportName) {
   return { files, days: result.days.map(({ day, status }) => `${day} ${status}`), ok: result.ok };
 }
 
-async function assertSame(house: SimulatedAccount, days: string[]): Promise<Record<string, string>> {
-  const expected = await exported(house, "gateway");
+async function assertSame(testAccount: SimulatedAccount, days: string[]): Promise<Record<string, string>> {
+  const expected = await exported(testAccount, "gateway");
   assertEquals(expected.days, days);
   assert(expected.ok, "the export over the gateway has no differences");
   for (const transport of ["direct", "memory"] as const) {
-    const other = await exported(house, transport);
+    const other = await exported(testAccount, transport);
     assertEquals(Object.keys(other.files).sort(), Object.keys(expected.files).sort());
     for (const [name, text] of Object.entries(expected.files)) assertEquals(other.files[name], text, name);
     assertEquals(other, expected);
@@ -42,8 +42,8 @@ async function assertSame(house: SimulatedAccount, days: string[]): Promise<Reco
 }
 
 Deno.test("exportDayBook() writes the same bytes of final days over every transport", async () => {
-  await using house = await openSimulatedAccount({ at: SATURDAY, days: 3, fillsPerDay: 30 });
-  const files = await assertSame(house, WEEK_FINAL);
+  await using testAccount = await openSimulatedAccount({ at: SATURDAY, days: 3, fillsPerDay: 30 });
+  const files = await assertSame(testAccount, WEEK_FINAL);
   // The control: the rows contain the values that could differ, above all the fees without a number on the
   // socket.
   const rows = files["2025-08-14/fills.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line));
@@ -57,8 +57,8 @@ Deno.test("exportDayBook() writes the same bytes of final days over every transp
 const WEEK_FINAL = ["2025-08-13 final", "2025-08-14 final", "2025-08-15 final"];
 
 Deno.test("exportDayBook() writes the same bytes of a provisional day over every transport", async () => {
-  await using house = await openSimulatedAccount({ at: FRIDAY_MORNING, days: 3, fillsPerDay: 5 });
-  await using client = await house.connect("gateway");
+  await using testAccount = await openSimulatedAccount({ at: FRIDAY_MORNING, days: 3, fillsPerDay: 5 });
+  await using client = await testAccount.connect("gateway");
   // Two orders on the running day: one above the market, which fills, and one below it, which does not.
   const order = {
     market: "hk",
@@ -69,9 +69,9 @@ Deno.test("exportDayBook() writes the same bytes of a provisional day over every
   } as const;
   await client.orders.place({ ...order, price: "600.00" });
   await client.orders.place({ ...order, price: "550.00" });
-  house.clock.advance(60_000);
-  house.round();
-  const files = await assertSame(house, [
+  testAccount.clock.advance(60_000);
+  testAccount.round();
+  const files = await assertSame(testAccount, [
     "2025-08-13 final",
     "2025-08-14 final",
     "2025-08-15 provisional",

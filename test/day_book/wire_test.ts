@@ -97,15 +97,15 @@ Deno.test("exportDayBook() adds the broker's rows to a day that was exported wit
 
 for (const way of ["gateway", "direct", "memory"] as const) {
   Deno.test(`exportDayBook() with wire has every row of every list over the ${way} transport`, async () => {
-    await using house = await openSimulatedAccount({ at: SATURDAY, days: 1, fillsPerDay: 3 });
-    await using client = await house.connect(way);
+    await using testAccount = await openSimulatedAccount({ at: SATURDAY, days: 1, fillsPerDay: 3 });
+    await using client = await testAccount.connect(way);
     using folder = temporaryFolder();
     const result = await exportDayBook(client, {
       markets: ["hk"],
       from: DAY,
       to: DAY,
       out: folder.path,
-      now: () => house.clock.now(),
+      now: () => testAccount.clock.now(),
       wire: true,
     });
     assertEquals(result.ok, true);

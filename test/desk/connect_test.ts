@@ -8,10 +8,10 @@ import { temporaryFolder } from "../runner/support.ts";
 import { within } from "../support/waits.ts";
 
 Deno.test("connect() without a store sends no order by any method, and its errors name the missing store; with store: false it sends orders", async () => {
-  await using house = await openSimulatedAccount();
-  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  await using testAccount = await openSimulatedAccount();
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = testAccount.simulator.info;
   const options = { gateway: { url, tradePasswordKey }, tradePassword };
-  const sent = house.count("orders.place");
+  const sent = testAccount.count("orders.place");
   {
     await using client = await connect(options);
     const tries = [
@@ -38,9 +38,9 @@ Deno.test("connect() without a store sends no order by any method, and its error
 });
 
 Deno.test("connect() with a store records each order, and a second program on the same store knows it", async () => {
-  await using house = await openSimulatedAccount();
+  await using testAccount = await openSimulatedAccount();
   using folder = await temporaryFolder();
-  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = testAccount.simulator.info;
   const store = `${folder.path}/hsgate.db`;
   const live = { liveTrading: "allow" };
   const options = {
@@ -74,13 +74,13 @@ Deno.test("connect() with a store records each order, and a second program on th
 });
 
 Deno.test("a halt file beside the store stops a script's orders at once", async () => {
-  await using house = await openSimulatedAccount();
+  await using testAccount = await openSimulatedAccount();
   using folder = await temporaryFolder();
-  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = testAccount.simulator.info;
   const store = `${folder.path}/hsgate.db`;
   const options = { gateway: { url, tradePasswordKey }, tradePassword, limits: { liveTrading: "allow" } };
   await using client = await connect({ ...options, store });
-  const sent = house.count("orders.place");
+  const sent = testAccount.count("orders.place");
   await Deno.writeTextFile(`${folder.path}/private`, "PRECIOUS");
   const halts: (() => void)[] = [
     () => Deno.symlinkSync(`${folder.path}/private`, `${store}.halt`),
@@ -110,9 +110,9 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
 });
 
 Deno.test("a script with open orders that does not close its client ends when its work is done", async () => {
-  await using house = await openSimulatedAccount();
+  await using testAccount = await openSimulatedAccount();
   using folder = await temporaryFolder();
-  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = testAccount.simulator.info;
   const options = {
     gateway: { url, tradePasswordKey },
     tradePassword,

@@ -22,8 +22,8 @@ const OTHER = { ...ORDER, price: "551.00" } as const;
 
 deskTest(
   "an order is recorded before it is sent, acknowledged by its answer, and followed to its end",
-  async (house) => {
-    const { trader, client, intents, history, pass } = house;
+  async (testAccount) => {
+    const { trader, client, intents, history, pass } = testAccount;
     const [quote] = await client.quotes.latest({ securities: [TENCENT] });
     const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
     const { orderId } = await trader.orders.place({ ...ORDER, price, orderType: "enhanced-limit" });
@@ -39,26 +39,29 @@ deskTest(
   },
 );
 
-deskTest("a lost answer is found in the broker's lists, and the call returns the order", async (house) => {
-  const { trader, simulator: { faults }, last, history, orderIds } = house;
-  const before = await orderIds();
-  faults.arm({ kind: "lost-answer", operation: "orders.place" });
-  const { orderId } = await trader.orders.place(ORDER);
-  assertEquals(faults.struck("lost-answer"), 1);
-  assertEquals((await orderIds()).filter((id) => !before.includes(id)), [orderId]);
-  const { id, state, orderIds: found } = await last();
-  assertEquals([state, found], ["working", [orderId]]);
-  assertEquals((await history(id)).slice(2), [
-    "sent>unknown by desk",
-    "unknown>acknowledged by list",
-    "acknowledged>working by list",
-  ]);
-});
+deskTest(
+  "a lost answer is found in the broker's lists, and the call returns the order",
+  async (testAccount) => {
+    const { trader, simulator: { faults }, last, history, orderIds } = testAccount;
+    const before = await orderIds();
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    const { orderId } = await trader.orders.place(ORDER);
+    assertEquals(faults.struck("lost-answer"), 1);
+    assertEquals((await orderIds()).filter((id) => !before.includes(id)), [orderId]);
+    const { id, state, orderIds: found } = await last();
+    assertEquals([state, found], ["working", [orderId]]);
+    assertEquals((await history(id)).slice(2), [
+      "sent>unknown by desk",
+      "unknown>acknowledged by list",
+      "acknowledged>working by list",
+    ]);
+  },
+);
 
 deskTest(
   "a lost request stays unknown until the lists also show a later order; only then it is proven not sent",
-  async (house) => {
-    const { trader, desk, simulator: { faults }, intents, last, pass, history, orderIds } = house;
+  async (testAccount) => {
+    const { trader, desk, simulator: { faults }, intents, last, pass, history, orderIds } = testAccount;
     const before = (await orderIds()).length;
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError, "hsgate orders show");
@@ -75,7 +78,7 @@ deskTest(
     await trader.orders.place(OTHER);
     await pass(60_000);
     const state = (await intents()).find(({ id }) => id === lost.id)!.state;
-    const expected = house.transport === "memory" ? "unknown" : "abandoned"; // the endpoint in memory sends no time
+    const expected = testAccount.transport === "memory" ? "unknown" : "abandoned"; // the endpoint in memory sends no time
     assertEquals([state, (await history(lost.id)).at(-1)], [
       expected,
       expected === "unknown" ? "sent>unknown by desk" : "unknown>abandoned by list",
@@ -87,8 +90,8 @@ deskTest(
 
 deskTest(
   "two orders with the same terms after a lost answer are ambiguous, and only a person decides",
-  async (house) => {
-    const { trader, client, desk, simulator: { faults }, last, pass, orderIds } = house;
+  async (testAccount) => {
+    const { trader, client, desk, simulator: { faults }, last, pass, orderIds } = testAccount;
     const before = await orderIds();
     faults.arm({ kind: "lost-answer", operation: "orders.place", skip: 1 });
     // Made by hand in the broker's app, after the desk has read the lists and before it sends.
@@ -108,8 +111,8 @@ deskTest(
 
 deskTest(
   "the parts of an order that the broker splits belong to one intent, with and without an answer",
-  async (house) => {
-    const { trader, simulator: { faults }, intents, pass } = house;
+  async (testAccount) => {
+    const { trader, simulator: { faults }, intents, pass } = testAccount;
     const large = { ...ORDER, quantity: "800000", price: "1.00" } as const;
     await trader.orders.place(large);
     await pass(10_000);
@@ -123,21 +126,24 @@ deskTest(
   },
 );
 
-deskTest("the parts of a split order are found although the first reading comes late", async (house) => {
-  const { trader, desk, clock, round, intents } = house;
-  await trader.orders.place({ ...ORDER, quantity: "800000", price: "1.00" });
-  clock.advance(10 * 60_000);
-  round();
-  const { foreign } = await desk.reconcile({ markets: ["hk"] });
-  const [intent] = await intents();
-  assertEquals([intent!.state, intent!.orderIds.length], ["working", 3]);
-  assertEquals(foreign.filter(({ price }) => Number(price) === 1), []);
-});
+deskTest(
+  "the parts of a split order are found although the first reading comes late",
+  async (testAccount) => {
+    const { trader, desk, clock, round, intents } = testAccount;
+    await trader.orders.place({ ...ORDER, quantity: "800000", price: "1.00" });
+    clock.advance(10 * 60_000);
+    round();
+    const { foreign } = await desk.reconcile({ markets: ["hk"] });
+    const [intent] = await intents();
+    assertEquals([intent!.state, intent!.orderIds.length], ["working", 3]);
+    assertEquals(foreign.filter(({ price }) => Number(price) === 1), []);
+  },
+);
 
 deskTest(
   "if an order made elsewhere could be a part of a split order, a person decides which orders belong to it",
-  async (house) => {
-    const { trader, client, desk, clock, round, intents, orderIds, pass } = house;
+  async (testAccount) => {
+    const { trader, client, desk, clock, round, intents, orderIds, pass } = testAccount;
     const before = await orderIds();
     const large = { ...ORDER, quantity: "800000", price: "1.00" } as const;
     await trader.orders.place(large);
@@ -166,8 +172,8 @@ deskTest(
 
 deskTest(
   "a split order stays acknowledged while one of its parts may be a lost order of another intent",
-  async (house) => {
-    const { open, desk, clock, round, intents, simulator: { faults } } = house;
+  async (testAccount) => {
+    const { open, desk, clock, round, intents, simulator: { faults } } = testAccount;
     const large = { ...ORDER, quantity: "800000", price: "1.00" } as const;
     const [own, other] = [open({ resolveMs: 0 }).client(), open({ resolveMs: 0 }).client()];
     // The smaller order is sent after the lists were read for the large one, and before the large one is sent.
@@ -190,8 +196,8 @@ deskTest(
 
 deskTest(
   "the parts of a split order are found although one of them was amended before the first reading",
-  async (house) => {
-    const { trader, client, desk, clock, round, intents } = house;
+  async (testAccount) => {
+    const { trader, client, desk, clock, round, intents } = testAccount;
     const large = { ...ORDER, quantity: "800000" } as const;
     /** Price of the order, the price of the amendment, and whether it amends the first part or the last. */
     const prices = [["0.30", "0.29", "first"], ["0.31", "0.31", "first"], ["0.32", "0.28", "last"]] as const;
@@ -220,8 +226,8 @@ deskTest(
 
 deskTest(
   "a split order becomes ambiguous if its known part ends and the other parts may have been amended elsewhere",
-  async (house) => {
-    const { trader, client, desk, clock, round, last, orderIds, pass } = house;
+  async (testAccount) => {
+    const { trader, client, desk, clock, round, last, orderIds, pass } = testAccount;
     const before = await orderIds();
     const order = { ...ORDER, quantity: "800000", price: "0.30" } as const;
     await trader.orders.place(order);
@@ -245,8 +251,8 @@ deskTest(
 
 deskTest(
   "an order that was reduced with hsgate ends, although an order made elsewhere has its listing and side",
-  async (house) => {
-    const { trader, client, intents, pass } = house;
+  async (testAccount) => {
+    const { trader, client, intents, pass } = testAccount;
     const { orderId } = await trader.orders.place({ ...ORDER, quantity: "300", price: "0.30" });
     await pass(60_000);
     const order = { market: "hk", symbol: "00700.HK", orderId } as const;
@@ -260,8 +266,8 @@ deskTest(
   },
 );
 
-deskTest("cancellations and amendments with lost answers are resolved by the lists", async (house) => {
-  const { trader, simulator: { faults }, intents, pass } = house;
+deskTest("cancellations and amendments with lost answers are resolved by the lists", async (testAccount) => {
+  const { trader, simulator: { faults }, intents, pass } = testAccount;
   const { orderId } = await trader.orders.place(ORDER);
   faults.arm({ kind: "lost-answer", operation: "orders.amend" });
   const amended = await trader.orders.amend({
@@ -284,8 +290,8 @@ deskTest("cancellations and amendments with lost answers are resolved by the lis
 
 deskTest(
   "the answer to an amendment and the order that it created are recorded together or not at all",
-  async (house) => {
-    const { store, trader, last, pass } = house;
+  async (testAccount) => {
+    const { store, trader, last, pass } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
     const { run } = store;
     let count = 0;
@@ -304,8 +310,8 @@ deskTest(
 
 deskTest(
   "a rejected order ends rejected, and an order that the guard refuses ends abandoned",
-  async (house) => {
-    const { trader, intents, history } = house;
+  async (testAccount) => {
+    const { trader, intents, history } = testAccount;
     await assertRejects(
       () => trader.orders.place({ ...ORDER, price: "550.01" }),
       RejectedError,
@@ -316,7 +322,7 @@ deskTest(
       "rejected",
       "sent>rejected by answer",
     ]);
-    const desk = house.open({
+    const desk = testAccount.open({
       guard() {
         throw new BrokerError("Cannot place: too large", { code: "guard" });
       },
@@ -331,8 +337,8 @@ deskTest(
   },
 );
 
-deskTest("a halt stops the order writes of every process before anything is sent", async (house) => {
-  const { trader, store, count, machine, open } = house;
+deskTest("a halt stops the order writes of every process before anything is sent", async (testAccount) => {
+  const { trader, store, count, machine, open } = testAccount;
   const sent = count("orders.place");
   await setHalt(store, { account: ACCOUNT, why: "lunch", by: "ann", at: machine.now() });
   const error = await assertRejects(() => trader.orders.place(ORDER), BrokerError);
@@ -348,8 +354,8 @@ deskTest("a halt stops the order writes of every process before anything is sent
   assertEquals(sent(), 0);
 });
 
-deskTest("an order whose checks are more than a minute old is not sent", async (house) => {
-  const { trader, count, clock, last } = house;
+deskTest("an order whose checks are more than a minute old is not sent", async (testAccount) => {
+  const { trader, count, clock, last } = testAccount;
   const sent = count("orders.place");
   // Something between the checks and the first byte takes long, such as a login or a stopped process.
   const error = await assertRejects(
@@ -365,8 +371,8 @@ deskTest("an order whose checks are more than a minute old is not sent", async (
   assertEquals((await last()).state, "acknowledged");
 });
 
-deskTest("an order or a cancellation that was recorded too long ago is not sent", async (house) => {
-  const { trader, count, clock, last, open, intents } = house;
+deskTest("an order or a cancellation that was recorded too long ago is not sent", async (testAccount) => {
+  const { trader, count, clock, last, open, intents } = testAccount;
   const sent = [count("orders.place"), count("orders.cancel")];
   const { orderId } = await trader.orders.place(ORDER);
   for (const byMs of [10_001, 10_000]) {
@@ -394,10 +400,10 @@ deskTest("an order or a cancellation that was recorded too long ago is not sent"
 
 deskTest(
   "an order is not sent if its process was suspended, or trading was halted, while the transport connected",
-  async (house) => {
-    const { count, clock, last, open } = house;
+  async (testAccount) => {
+    const { count, clock, last, open } = testAccount;
     const sent = [count("orders.place"), count("orders.cancel")];
-    const { orderId } = await house.trader.orders.place(ORDER);
+    const { orderId } = await testAccount.trader.orders.place(ORDER);
     // The desk looks for the halt file a third time right before the first byte, when the transport has connected.
     for (
       const [code, atFirstByte] of [
@@ -418,8 +424,8 @@ deskTest(
   },
 );
 
-deskTest("the age of the checks includes the time of reading the lists", async (house) => {
-  const { client, count, clock, open } = house;
+deskTest("the age of the checks includes the time of reading the lists", async (testAccount) => {
+  const { client, count, clock, open } = testAccount;
   const sent = count("orders.place");
   const { today } = client.orders;
   const slow = open({
@@ -432,8 +438,8 @@ deskTest("the age of the checks includes the time of reading the lists", async (
   assertEquals([error.code, sent()], ["old-approval", 0]);
 });
 
-deskTest("orders made elsewhere are listed as foreign, and get no intent", async (house) => {
-  const { trader, client, desk, intents } = house;
+deskTest("orders made elsewhere are listed as foreign, and get no intent", async (testAccount) => {
+  const { trader, client, desk, intents } = testAccount;
   const { orderId: mine } = await trader.orders.place(ORDER);
   const { orderId: foreign } = await client.orders.place(OTHER);
   const { foreign: seen } = await desk.reconcile({ markets: ["hk"] });
@@ -444,8 +450,8 @@ deskTest("orders made elsewhere are listed as foreign, and get no intent", async
 
 deskTest(
   "an intent of a process that ended in the middle is abandoned if it was not sent, and searched in the lists if it was",
-  async (house) => {
-    const { open, store, simulator: { faults }, intents, clock, client, pass } = house;
+  async (testAccount) => {
+    const { open, store, simulator: { faults }, intents, clock, client, pass } = testAccount;
     // This desk stops after it committed "approved" and before it sends, as if its process had ended.
     const dead = open();
     const neverSent = new Promise<never>(() => {});
@@ -473,8 +479,8 @@ deskTest(
   },
 );
 
-deskTest("a call that is aborted while the desk searches for its order ends at once", async (house) => {
-  const { open, machine, simulator: { faults }, last } = house;
+deskTest("a call that is aborted while the desk searches for its order ends at once", async (testAccount) => {
+  const { open, machine, simulator: { faults }, last } = testAccount;
   const stop = new AbortController();
   // Its timers never fire, so only the signal can end the wait between two readings.
   const waiting = open({ machine: { ...machine, setTimer: () => () => {} } });
@@ -487,11 +493,11 @@ deskTest("a call that is aborted while the desk searches for its order ends at o
 
 deskTest(
   "an order that was sent while this machine's clock was wrong is found after the clock was corrected, and never sent again",
-  async (house) => {
-    const { simulator: { faults }, clock, intents, orderIds } = house;
+  async (testAccount) => {
+    const { simulator: { faults }, clock, intents, orderIds } = testAccount;
     const before = (await orderIds()).length;
     // Only the desk's clock is wrong: 40 s ahead of the broker's when the order leaves.
-    const { desk, ahead } = openAhead(house, 40_000);
+    const { desk, ahead } = openAhead(testAccount, 40_000);
     const trader = desk.client();
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
@@ -509,9 +515,9 @@ deskTest(
   },
 );
 
-deskTest("after a clock went back, the time between the readings counts anew", async (house) => {
-  const { simulator: { faults }, clock, intents } = house;
-  const { desk, ahead } = openAhead(house, 3_600_000);
+deskTest("after a clock went back, the time between the readings counts anew", async (testAccount) => {
+  const { simulator: { faults }, clock, intents } = testAccount;
+  const { desk, ahead } = openAhead(testAccount, 3_600_000);
   const trader = desk.client();
   faults.arm({ kind: "lost-request", operation: "orders.place" });
   await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
@@ -531,9 +537,9 @@ deskTest("after a clock went back, the time between the readings counts anew", a
 
 deskTest(
   "a jump of the clock between two readings of the lists does not count as elapsed time",
-  async (house) => {
-    const { simulator: { faults }, clock, intents } = house;
-    const { desk, ahead } = openAhead(house, 0);
+  async (testAccount) => {
+    const { simulator: { faults }, clock, intents } = testAccount;
+    const { desk, ahead } = openAhead(testAccount, 0);
     const trader = desk.client();
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
@@ -549,18 +555,21 @@ deskTest(
   },
 );
 
-deskTest("readings at the same time show the same change, and one of them records it", async (house) => {
-  const { trader, client, clock, round, desk, open, last, history } = house;
-  const [quote] = await client.quotes.latest({ securities: [TENCENT] });
-  const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
-  await trader.orders.place({ ...ORDER, price, orderType: "enhanced-limit" });
-  clock.advance(60_000);
-  round();
-  // A push and a timer of one process, and another process.
-  await Promise.all([desk.reconcile(), desk.reconcile(), open().reconcile()]);
-  const { id, state } = await last();
-  assertEquals([state, (await history(id)).slice(2)], [
-    "filled",
-    ["sent>acknowledged by answer", "acknowledged>filled by list"],
-  ]);
-});
+deskTest(
+  "readings at the same time show the same change, and one of them records it",
+  async (testAccount) => {
+    const { trader, client, clock, round, desk, open, last, history } = testAccount;
+    const [quote] = await client.quotes.latest({ securities: [TENCENT] });
+    const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
+    await trader.orders.place({ ...ORDER, price, orderType: "enhanced-limit" });
+    clock.advance(60_000);
+    round();
+    // A push and a timer of one process, and another process.
+    await Promise.all([desk.reconcile(), desk.reconcile(), open().reconcile()]);
+    const { id, state } = await last();
+    assertEquals([state, (await history(id)).slice(2)], [
+      "filled",
+      ["sent>acknowledged by answer", "acknowledged>filled by list"],
+    ]);
+  },
+);

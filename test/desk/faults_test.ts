@@ -62,15 +62,15 @@ deskTest(
 
 deskTest(
   "F08: an order that fills before the first reading, and is in no list of orders, is found through its fill",
-  async (house) => {
-    const { open, simulator: { faults }, intents, history, pass } = house;
-    const order = await filling(house);
+  async (testAccount) => {
+    const { open, simulator: { faults }, intents, history, pass } = testAccount;
+    const order = await filling(testAccount);
     for (const hidden of [["orders.today"], ["orders.today", "fills.today"]]) {
       faults.clear();
       faults.arm({ kind: "lost-answer", operation: "orders.place" });
       // The reading before the order succeeds.
       for (const operation of hidden) faults.arm({ kind: "empty-page", operation, skip: 1, times: 1_000 });
-      const desk = open({ onChange: ({ state }) => state === "unknown" && fill(house) });
+      const desk = open({ onChange: ({ state }) => state === "unknown" && fill(testAccount) });
       const placed = await desk.client().orders.place({ ...order, quantity: `${hidden.length}00` })
         .catch((error) => error);
       assertEquals(faults.struck("lost-answer") > 0, true);
@@ -98,8 +98,8 @@ deskTest(
 
 deskTest(
   "F10: an amendment whose answer is lost and that may have left two orders is ambiguous, and names both",
-  async (house) => {
-    const { client, open, trader, simulator: { faults }, store, last } = house;
+  async (testAccount) => {
+    const { client, open, trader, simulator: { faults }, store, last } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
     const terms = { quantity: "200", price: "549.00" } as const;
     let other = "";
@@ -126,17 +126,17 @@ deskTest(
 
 deskTest(
   "F11: a cancellation that loses the race against the fill is sent once, and the lists show its outcome",
-  async (house) => {
-    const { open, trader, simulator: { faults }, count, intents, pass } = house;
+  async (testAccount) => {
+    const { open, trader, simulator: { faults }, count, intents, pass } = testAccount;
     const sent = count("orders.cancel");
     const cancel = { market: "hk", symbol: "00700.HK" } as const;
     const states = async (at: number) =>
       (await intents()).slice(0, at).map(({ kind, state, filled }) => `${kind} ${state} ${filled}`);
     // The fill comes before the request. The lists show the outcome of the order, which the broker's refusal does not
     // name.
-    const order = await filling(house);
+    const order = await filling(testAccount);
     const first = await trader.orders.place(order);
-    const late = open({ guard: () => fill(house) }).client();
+    const late = open({ guard: () => fill(testAccount) }).client();
     await late.orders.cancel({ ...cancel, ...first });
     await pass(60_000, 3);
     assertEquals([sent(), await states(2)], [1, ["cancel filled 100", "place filled 100"]]);
@@ -146,7 +146,7 @@ deskTest(
     await trader.orders.cancel({ ...cancel, ...second }).catch((error) =>
       assert(error instanceof OutcomeUnknownError)
     );
-    fill(house);
+    fill(testAccount);
     await pass(60_000, 3);
     assertEquals([faults.struck("lost-answer"), sent()], [1, 2]);
     const [cancelled, placed] = await intents();
@@ -224,11 +224,11 @@ Deno.test("F12: a batch cancellation that was executed in part stays unknown, an
 
 deskTest(
   "a lost answer to a cancellation names as cancelled only the orders that were cancelled",
-  async (house) => {
-    const { trader, client, simulator: { faults }, last, history } = house;
+  async (testAccount) => {
+    const { trader, client, simulator: { faults }, last, history } = testAccount;
     const { orderId: open } = await client.orders.place(ORDER);
-    const { orderId: filled } = await client.orders.place(await filling(house));
-    fill(house);
+    const { orderId: filled } = await client.orders.place(await filling(testAccount));
+    fill(testAccount);
     for (const orderIds of [[open, filled], [filled]]) {
       faults.arm({ kind: "lost-answer", operation: "orders.cancelMany" });
       const answer = await trader.orders.cancelMany({ market: "hk", orderIds });
@@ -244,9 +244,9 @@ deskTest(
 
 deskTest(
   "F19: pushes that are repeated, reordered, lost or early lead to the same intents as all pushes in order",
-  async (house) => {
-    const { desk, simulator: { faults }, store, clock, round, intents } = house;
-    const order = await filling(house);
+  async (testAccount) => {
+    const { desk, simulator: { faults }, store, clock, round, intents } = testAccount;
+    const order = await filling(testAccount);
     const books: string[] = [];
     const struck = { "duplicate-push": 0, "reorder-push": 0, "drop-push": 0, delay: 0 };
     for (const seed of [0, 1, 2, 3]) {

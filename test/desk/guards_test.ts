@@ -14,11 +14,13 @@ import { ACCOUNT, deskTest, type DeskUnderTest } from "./support.ts";
 function guardTest(
   name: string,
   limits: LimitTexts,
-  run: (house: DeskUnderTest & { guarded: Client; another(limits?: LimitTexts): Client }) => Promise<void>,
+  run: (
+    testAccount: DeskUnderTest & { guarded: Client; another(limits?: LimitTexts): Client },
+  ) => Promise<void>,
   options: ConformanceOptions = {},
 ): void {
-  deskTest(name, async (house) => {
-    const { store, machine, open } = house;
+  deskTest(name, async (testAccount) => {
+    const { store, machine, open } = testAccount;
     const another = (own: LimitTexts = limits) =>
       open({
         guard: guardsOf(readLimits({ liveTrading: "allow", ...own }), {
@@ -28,7 +30,7 @@ function guardTest(
           calendars: () => builtInCalendars,
         }),
       }).client();
-    await run({ ...house, guarded: another(), another });
+    await run({ ...testAccount, guarded: another(), another });
   }, options);
 }
 
@@ -59,22 +61,27 @@ async function assertRefused(
 guardTest(
   "an order within all limits is sent unchanged, and an order over them is only recorded",
   {},
-  async (house) => {
-    const { guarded, client, intents } = house;
+  async (testAccount) => {
+    const { guarded, client, intents } = testAccount;
     const { orderId } = await guarded.orders.place(ORDER);
     const rows = await client.orders.today({ market: "hk" }).toArray();
     const { symbol, side, price, quantity, orderType } = rows.find((each) => each.orderId === orderId)!;
     assertEquals({ market: "hk", symbol, side, price: `${Number(price)}.00`, quantity, orderType }, ORDER);
-    await assertRefused(house, () => guarded.orders.place({ ...ORDER, price: "550.10" }), "tick");
+    await assertRefused(testAccount, () => guarded.orders.place({ ...ORDER, price: "550.10" }), "tick");
     assertEquals((await intents()).map(({ state }) => state).sort(), ["abandoned", "acknowledged"]);
   },
 );
 
 guardTest("live trading that is not allowed refuses orders and lets cancellations pass", {
   liveTrading: "refuse",
-}, async (house) => {
-  const { guarded, client } = house;
-  await assertRefused(house, () => guarded.orders.place(ORDER), "liveTrading", 'set liveTrading to "allow"');
+}, async (testAccount) => {
+  const { guarded, client } = testAccount;
+  await assertRefused(
+    testAccount,
+    () => guarded.orders.place(ORDER),
+    "liveTrading",
+    'set liveTrading to "allow"',
+  );
   const { orderId } = await client.orders.place(ORDER);
   await guarded.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId: String(orderId) });
 });
@@ -82,10 +89,10 @@ guardTest("live trading that is not allowed refuses orders and lets cancellation
 guardTest(
   "a price that is not a multiple of the tick size is refused, and the two prices that the error names pass",
   {},
-  async (house) => {
-    const { guarded } = house;
+  async (testAccount) => {
+    const { guarded } = testAccount;
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, price: "550.30" }),
       "tick",
       "550.30",
@@ -99,10 +106,10 @@ guardTest(
 guardTest(
   "a quantity off the board lot is refused with both neighbours, and the larger one passes",
   {},
-  async (house) => {
-    const { guarded } = house;
+  async (testAccount) => {
+    const { guarded } = testAccount;
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, quantity: "150" }),
       "lot",
       "150",
@@ -110,7 +117,7 @@ guardTest(
       "100 and 200",
     );
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, quantity: "100", orderType: "odd-lot" }),
       "lot",
       "99",
@@ -133,8 +140,13 @@ for (const [what, time, change, next] of sessions) {
   guardTest(
     `a session that accepts no such order refuses it and names the next one: ${what}`,
     {},
-    async (house) => {
-      await assertRefused(house, () => house.guarded.orders.place({ ...ORDER, ...change }), "session", next);
+    async (testAccount) => {
+      await assertRefused(
+        testAccount,
+        () => testAccount.guarded.orders.place({ ...ORDER, ...change }),
+        "session",
+        next,
+      );
     },
     { at: time },
   );
@@ -147,25 +159,30 @@ guardTest("a limit order passes right at the open after lunch", {}, async ({ gua
 }, { at: at("2025-08-15T13:00:30+08:00") });
 
 const AAPL = { market: "us", symbol: "AAPL", quantity: "1", side: "buy", orderType: "limit" } as const;
-guardTest("an order outside regular hours must request extended hours", {}, async (house) => {
-  const { guarded, client } = house;
+guardTest("an order outside regular hours must request extended hours", {}, async (testAccount) => {
+  const { guarded, client } = testAccount;
   const [quote] = await client.quotes.latest({ securities: [{ type: "us-stock", symbol: "AAPL" }] });
   const price = `${Math.floor(Number(quote!.lastPrice))}`;
-  await assertRefused(house, () => guarded.orders.place({ ...AAPL, price }), "session", "2025-08-15 09:30");
+  await assertRefused(
+    testAccount,
+    () => guarded.orders.place({ ...AAPL, price }),
+    "session",
+    "2025-08-15 09:30",
+  );
   await guarded.orders.place({ ...AAPL, price, tradingHours: "extended" });
 }, { at: at("2025-08-15T08:00:00-04:00") });
 
 guardTest(
   "a price beyond the collar is refused with the valid range, whose ends pass",
   { priceCollar: "5%" },
-  async (house) => {
-    const { guarded } = house;
+  async (testAccount) => {
+    const { guarded } = testAccount;
     const refusal = await assertRejects(() => guarded.orders.place(ORDER), BrokerError);
     const [, low = "", high = ""] = /the valid prices are from ([\d.]+) to ([\d.]+)/.exec(refusal.message) ??
       [];
     for (const price of ["550", String(Number(low) - 0.5), String(Number(high) + 0.5)]) {
       await assertRefused(
-        house,
+        testAccount,
         () => guarded.orders.place({ ...ORDER, price }),
         "priceCollar",
         "5 %",
@@ -181,10 +198,10 @@ guardTest(
 guardTest(
   "the value of an order has a limit in the currency of its market",
   { maxOrderValue: "120000 HKD" },
-  async (house) => {
-    const { guarded } = house;
+  async (testAccount) => {
+    const { guarded } = testAccount;
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, quantity: "300" }),
       "maxOrderValue",
       "165000 HKD",
@@ -192,8 +209,8 @@ guardTest(
       "550 is 200",
     );
     await assertRefused(
-      house,
-      () => house.another({ maxOrderValue: "90000 USD" }).orders.place(ORDER),
+      testAccount,
+      () => testAccount.another({ maxOrderValue: "90000 USD" }).orders.place(ORDER),
       "maxOrderValue",
       "no amount in HKD",
       "converts none",
@@ -207,12 +224,12 @@ guardTest(
   {
     maxDayValue: "200000 HKD",
   },
-  async (house) => {
-    const { guarded, another } = house;
+  async (testAccount) => {
+    const { guarded, another } = testAccount;
     const { orderId } = await guarded.orders.place(ORDER); // 55000
     const other = another(); // another process on the same store
     await assertRefused(
-      house,
+      testAccount,
       () => other.orders.place({ ...ORDER, quantity: "300" }),
       "maxDayValue",
       "220000 HKD",
@@ -227,22 +244,22 @@ guardTest(
       price: "550",
     });
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, price: "551" }),
       "maxDayValue",
       "with 165000",
       "no quantity fits",
     );
     await assertRefused(
-      house,
+      testAccount,
       () => another({ maxSymbolValue: "165000 HKD" }).orders.place({ ...ORDER, price: "551" }),
       "maxSymbolValue",
       "with 165000",
     );
     // A cancellation passes, but the value of the cancelled orders still counts for the day.
-    await cancelAll(house, guarded);
+    await cancelAll(testAccount, guarded);
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, price: "551" }),
       "maxDayValue",
       "with 165000",
@@ -252,18 +269,18 @@ guardTest(
 
 guardTest("orders of a minute have a limit over all processes; a minute later the next one passes", {
   maxOrdersPerMinute: "2",
-}, async (house) => {
-  const { guarded, another, clock } = house;
+}, async (testAccount) => {
+  const { guarded, another, clock } = testAccount;
   await guarded.orders.place(ORDER);
   await another().orders.place({ ...ORDER, price: "551" });
   await assertRefused(
-    house,
+    testAccount,
     () => guarded.orders.place({ ...ORDER, price: "552" }),
     "maxOrdersPerMinute",
     "order 3",
     "60 s",
   );
-  await cancelAll(house, guarded);
+  await cancelAll(testAccount, guarded);
   clock.advance(60_000);
   await guarded.orders.place({ ...ORDER, price: "552" });
 });
@@ -271,10 +288,10 @@ guardTest("orders of a minute have a limit over all processes; a minute later th
 guardTest(
   "an order for a symbol that is not allowed is refused",
   { allowedSymbols: "00005.HK, AAPL" },
-  async (house) => {
+  async (testAccount) => {
     await assertRefused(
-      house,
-      () => house.guarded.orders.place(ORDER),
+      testAccount,
+      () => testAccount.guarded.orders.place(ORDER),
       "allowedSymbols",
       "00700.HK",
       "00005.HK, AAPL",
@@ -282,8 +299,8 @@ guardTest(
   },
 );
 
-guardTest("no sale is larger than what the broker says can be sold", {}, async (house) => {
-  const { guarded, client, another } = house;
+guardTest("no sale is larger than what the broker says can be sold", {}, async (testAccount) => {
+  const { guarded, client, another } = testAccount;
   const [row] = await client.account.holdings({ market: "hk" });
   const { symbol, sellableQuantity: most = "" } = row!;
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol }] });
@@ -291,14 +308,14 @@ guardTest("no sale is larger than what the broker says can be sold", {}, async (
   const lot = String(quote!.lotSize);
   const tooMuch = add(most, lot);
   await assertRefused(
-    house,
+    testAccount,
     () => guarded.orders.place({ ...sale, quantity: tooMuch }),
     "allowShort",
     tooMuch,
     `quantity is ${most}`,
   );
   await assertRefused(
-    house,
+    testAccount,
     () => guarded.orders.place({ ...sale, side: "short-open", quantity: lot }),
     "allowShort",
     "short",
@@ -306,7 +323,7 @@ guardTest("no sale is larger than what the broker says can be sold", {}, async (
   assert(compare(most, "0") > 0);
   const { orderId } = await guarded.orders.place({ ...sale, quantity: most });
   await assertRefused(
-    house,
+    testAccount,
     () => another().orders.place({ ...sale, quantity: lot }),
     "allowShort",
     `it sells ${lot} of "${sale.symbol}"; nothing can be sold`,
@@ -317,15 +334,15 @@ guardTest("no sale is larger than what the broker says can be sold", {}, async (
 guardTest(
   "a buy order may use the broker's largest quantity, and not one lot more",
   { priceCollar: "off" },
-  async (house) => {
-    const { guarded, client } = house;
+  async (testAccount) => {
+    const { guarded, client } = testAccount;
     const { quantity } = await client.account.maxBuy({
       market: "hk",
       symbol: ORDER.symbol,
       price: ORDER.price,
     });
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, quantity: add(quantity, "100") }),
       "buyingPower",
       `largest quantity is ${quantity}`,
@@ -337,8 +354,8 @@ guardTest(
 guardTest(
   "an order with a stale quote is refused, unless the age limit is wider",
   { quoteMaxAge: "30s" },
-  async (house) => {
-    const { store, machine, open } = house;
+  async (testAccount) => {
+    const { store, machine, open } = testAccount;
     // The desk's machine and the broker agree on the time here; the quote is of the minute before.
     const stale = (client: Client): Client => ({
       ...client,
@@ -350,7 +367,7 @@ guardTest(
     });
     const limited = (limits: LimitTexts) =>
       open({
-        client: stale(house.client),
+        client: stale(testAccount.client),
         guard: guardsOf(readLimits({ liveTrading: "allow", ...limits }), {
           store,
           machine,
@@ -359,7 +376,7 @@ guardTest(
         }),
       }).client();
     await assertRefused(
-      house,
+      testAccount,
       () => limited({ quoteMaxAge: "30s" }).orders.place(ORDER),
       "quoteMaxAge",
       "60 s old",
@@ -372,9 +389,9 @@ guardTest(
 guardTest(
   "a quantity is compared with the average day's volume",
   { maxVolumeShare: "0.001%" },
-  async (house) => {
-    const { guarded, client } = house;
-    await assertRefused(house, () => guarded.orders.place(ORDER), "maxVolumeShare", "off");
+  async (testAccount) => {
+    const { guarded, client } = testAccount;
+    await assertRefused(testAccount, () => guarded.orders.place(ORDER), "maxVolumeShare", "off");
     await client.quotes.subscribe({ topic: "quote", securities: [TENCENT] });
     const refusal = await assertRejects(
       () => guarded.orders.place({ ...ORDER, quantity: "1000" }),
@@ -382,7 +399,7 @@ guardTest(
     );
     const [, most = ""] = /the largest quantity is (\d+)/.exec(refusal.message) ?? [];
     await assertRefused(
-      house,
+      testAccount,
       () => guarded.orders.place({ ...ORDER, quantity: add(most, "100") }),
       "maxVolumeShare",
       most,
@@ -395,13 +412,18 @@ guardTest(
 guardTest("a market order counts with the price of the market, also in a later process", {
   maxOrderValue: "500 USD",
   maxDayValue: "500 USD",
-}, async (house) => {
-  const { guarded, another } = house;
+}, async (testAccount) => {
+  const { guarded, another } = testAccount;
   const order = { ...AAPL, price: "0", orderType: "market" } as const;
-  await assertRefused(house, () => guarded.orders.place({ ...order, quantity: "9" }), "maxOrderValue", "USD");
+  await assertRefused(
+    testAccount,
+    () => guarded.orders.place({ ...order, quantity: "9" }),
+    "maxOrderValue",
+    "USD",
+  );
   await guarded.orders.place(order);
   await assertRefused(
-    house,
+    testAccount,
     () => another().orders.place({ ...order, quantity: "2" }),
     "maxDayValue",
     "of earlier orders",
@@ -410,21 +432,26 @@ guardTest("a market order counts with the price of the market, also in a later p
 
 guardTest("a futures order is refused for its tick, its value, or a sale without a holding", {
   maxOrderValue: "2000000 HKD",
-}, async (house) => {
-  const { guarded, client } = house;
+}, async (testAccount) => {
+  const { guarded, client } = testAccount;
   const symbol = "HSI2508.HK";
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-index-future", symbol }] });
   const price = String(Math.floor(Number(quote!.lastPrice)));
   const order = { symbol, price, quantity: "1", side: "buy", orderType: "limit", validity: "day" } as const;
-  await assertRefused(house, () => guarded.futures.place({ ...order, price: `${price}.5` }), "tick", price);
   await assertRefused(
-    house,
+    testAccount,
+    () => guarded.futures.place({ ...order, price: `${price}.5` }),
+    "tick",
+    price,
+  );
+  await assertRefused(
+    testAccount,
     () => guarded.futures.place({ ...order, quantity: "2" }),
     "maxOrderValue",
     "is 1",
   );
   await assertRefused(
-    house,
+    testAccount,
     () => guarded.futures.place({ ...order, side: "sell" }),
     "allowShort",
     "nothing can be sold",
@@ -448,8 +475,8 @@ for (const seed of [1, 2, 3]) {
     maxSymbolValue: "900000 HKD",
     maxDayValue: "1200000 HKD",
     maxOrdersPerMinute: "4",
-  }, async (house) => {
-    const { guarded, another, clock } = house;
+  }, async (testAccount) => {
+    const { guarded, another, clock } = testAccount;
     const next = numbersOf(seed);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
     const desks = [guarded, another()];
@@ -466,7 +493,7 @@ for (const seed of [1, 2, 3]) {
       const quantity = String(lot * (1 + Math.floor(next() * 8)));
       const own = [...values].filter(([, each]) => each.symbol === symbol).map(([id]) => id);
       const isAmendment = own.length > 0 && next() < 0.35;
-      if (next() < 0.1) await cancelAll(house, pick(desks));
+      if (next() < 0.1) await cancelAll(testAccount, pick(desks));
       clock.advance(Math.floor(next() * 25_000));
       const target = pick(own);
       const before = isAmendment ? values.get(target)! : undefined;

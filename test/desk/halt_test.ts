@@ -82,8 +82,8 @@ testBoth(
 
 deskTest(
   "a halt file stops a write before the store records it as sent, and also right after that",
-  async (house) => {
-    const { open, count, last } = house;
+  async (testAccount) => {
+    const { open, count, last } = testAccount;
     const sent = count("orders.place");
     for (const [looks, isCounted] of [[["lunch"], false], [[undefined, "lunch"], true]] as const) {
       const left = [...looks];

@@ -17,57 +17,60 @@ const why = { plan: plan.hash, trade: 0 };
 
 const refused = (call: () => Promise<unknown>) => assertRejects(call, BrokerError);
 
-async function clientOf(house: DeskUnderTest) {
-  await begun(house.store, plan, { account: ACCOUNT, at: house.clock.now() });
-  return house.desk.client(why);
+async function clientOf(testAccount: DeskUnderTest) {
+  await begun(testAccount.store, plan, { account: ACCOUNT, at: testAccount.clock.now() });
+  return testAccount.desk.client(why);
 }
 
-deskTest("an order of a plan is refused beyond the plan: open quantity counts in full", async (house) => {
-  const trader = await clientOf(house);
-  const sent = house.count("orders.place");
-  const { orderId } = await trader.orders.place({ ...ORDER, quantity: "200" });
-  const { code, message } = await refused(() =>
-    trader.orders.place({ ...ORDER, quantity: "200", price: "551.00" })
-  );
-  assertEquals([code, sent()], ["plan-cap", 1]);
-  assertStringIncludes(message, 'to buy 200 of "00700.HK" is more than the 100 that are left of the plan');
-  await trader.orders.place({ ...ORDER, quantity: "100", price: "551.00" });
-  // The quantity of a cancelled order no longer counts. The security may be written in another form.
-  await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
-  await house.pass(1_000);
-  assertEquals((await refused(() => trader.orders.place({ ...ORDER, quantity: "300" }))).code, "plan-cap");
-  await trader.orders.place({ ...ORDER, quantity: "200", price: "552.00" });
-  assertEquals(sent(), 3);
-});
+deskTest(
+  "an order of a plan is refused beyond the plan: open quantity counts in full",
+  async (testAccount) => {
+    const trader = await clientOf(testAccount);
+    const sent = testAccount.count("orders.place");
+    const { orderId } = await trader.orders.place({ ...ORDER, quantity: "200" });
+    const { code, message } = await refused(() =>
+      trader.orders.place({ ...ORDER, quantity: "200", price: "551.00" })
+    );
+    assertEquals([code, sent()], ["plan-cap", 1]);
+    assertStringIncludes(message, 'to buy 200 of "00700.HK" is more than the 100 that are left of the plan');
+    await trader.orders.place({ ...ORDER, quantity: "100", price: "551.00" });
+    // The quantity of a cancelled order no longer counts. The security may be written in another form.
+    await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+    await testAccount.pass(1_000);
+    assertEquals((await refused(() => trader.orders.place({ ...ORDER, quantity: "300" }))).code, "plan-cap");
+    await trader.orders.place({ ...ORDER, quantity: "200", price: "552.00" });
+    assertEquals(sent(), 3);
+  },
+);
 
 deskTest(
   "an order of a plan whose answer was lost counts in full until its outcome is known",
-  async (house) => {
-    await begun(house.store, plan, { account: ACCOUNT, at: house.clock.now() });
-    const trader = house.open({ resolveMs: 0 }).client(why);
-    house.simulator.faults.arm({ kind: "lost-request", operation: "orders.place" });
+  async (testAccount) => {
+    await begun(testAccount.store, plan, { account: ACCOUNT, at: testAccount.clock.now() });
+    const trader = testAccount.open({ resolveMs: 0 }).client(why);
+    testAccount.simulator.faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => trader.orders.place({ ...ORDER, quantity: "300" }), OutcomeUnknownError);
-    const other = house.open({ resolveMs: 0 }).client(why);
+    const other = testAccount.open({ resolveMs: 0 }).client(why);
     assertEquals(
       (await refused(() => other.orders.place({ ...ORDER, quantity: "100", price: "551.00" }))).code,
       "plan-cap",
     );
     // An order that is not part of the plan is not limited by it.
-    await house.trader.orders.place({ ...ORDER, price: "551.00" });
+    await testAccount.trader.orders.place({ ...ORDER, price: "551.00" });
   },
 );
 
 deskTest(
   "a filled order of a plan counts, and a listing or side that is not in the plan is refused",
-  async (house) => {
-    const trader = await clientOf(house);
-    const { lastPrice = "0" } = (await house.client.quotes.latest({
+  async (testAccount) => {
+    const trader = await clientOf(testAccount);
+    const { lastPrice = "0" } = (await testAccount.client.quotes.latest({
       securities: [{ type: "hk-stock", symbol: "00700.HK" }],
     }))[0]!;
     const price = String(Math.floor(Number(lastPrice) * 1.02));
     await trader.orders.place({ ...ORDER, quantity: "300", price, orderType: "enhanced-limit" });
-    await house.pass(60_000);
-    assertEquals((await house.last()).state, "filled");
+    await testAccount.pass(60_000);
+    assertEquals((await testAccount.last()).state, "filled");
     for (const other of [{}, { side: "sell" as const }, { symbol: "00001.HK" }]) {
       assertEquals((await refused(() => trader.orders.place({ ...ORDER, ...other }))).code, "plan-cap");
     }
@@ -76,10 +79,10 @@ deskTest(
 
 deskTest(
   "an order of a plan is refused while the plan is not running, and so is an amendment",
-  async (house) => {
-    const { store, clock, desk } = house;
+  async (testAccount) => {
+    const { store, clock, desk } = testAccount;
     assertEquals((await refused(() => desk.client(why).orders.place(ORDER))).code, "plan-not-running");
-    const trader = await clientOf(house);
+    const trader = await clientOf(testAccount);
     const { orderId } = await trader.orders.place(ORDER);
     const amended = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "550.00" } as const;
     assertEquals((await refused(() => trader.orders.amend(amended))).code, "plan-cap");
@@ -104,9 +107,9 @@ deskTest(
   },
 );
 
-deskTest("an order of a plan that ends while the order is checked is not sent", async (house) => {
-  const { store, open, count, last } = house;
-  await clientOf(house);
+deskTest("an order of a plan that ends while the order is checked is not sent", async (testAccount) => {
+  const { store, open, count, last } = testAccount;
+  await clientOf(testAccount);
   const guard = async () => void await store.run("update rebalance set state = 'stopped'");
   const sent = count("orders.place");
   assertEquals(

@@ -47,8 +47,8 @@ deskTest(
 
 deskTest(
   "keepReconciled() reads the lists on start and every few minutes while intents are open, until it is stopped",
-  async (house) => {
-    const { open, machine, simulator: { faults }, client, last, clock } = house;
+  async (testAccount) => {
+    const { open, machine, simulator: { faults }, client, last, clock } = testAccount;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
     assertEquals((await last()).state, "unknown");
@@ -84,7 +84,7 @@ deskTest(
     const [orderId = ""] = (await last()).orderIds;
     await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
     clock.advance(10_000);
-    house.round();
+    testAccount.round();
     timers[2]!.fire();
     await turns(4);
     assertEquals([(await last()).state, readings], ["cancelled", 4]);
@@ -99,11 +99,11 @@ deskTest(
 
 deskTest(
   "no list is read in the background for an intent that only a person can decide about",
-  async (house) => {
-    const { open, machine, client, last, simulator: { faults } } = house;
+  async (testAccount) => {
+    const { open, machine, client, last, simulator: { faults } } = testAccount;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
-    const records = new Records({ ...house, account: ACCOUNT });
+    const records = new Records({ ...testAccount, account: ACCOUNT });
     const intent = await last();
     await records.move(intent.id, { to: "ambiguous", by: "list", data: { why: "a test" } });
     let readings = 0;
@@ -157,46 +157,49 @@ Deno.test("needsReading() returns false for an intent that a reading in the back
   assertEquals(check(intent("working", yesterday, "trailing-stop-limit"), { isPush: true }), true);
 });
 
-deskTest("an order that another process records meanwhile is not given to a second intent", async (house) => {
-  const { open, store, last, intents, orderIds, simulator: { faults } } = house;
-  const before = await orderIds();
-  faults.arm({ kind: "lost-answer", operation: "orders.place" });
-  await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
-  const lost = await last();
-  const [orderId = ""] = (await orderIds()).filter((each) => !before.includes(each));
-  const other = "other-0001";
-  await insertIntent(store, { ...lost, id: other });
-  await store.run(
-    "update intent set state = 'filled', sent_at = ?, ended_at = ? where id = ?",
-    lost.createdAt,
-    lost.createdAt,
-    other,
-  );
-  // Another process writes an order after this one has read which orders belong to which intents.
-  let isWritten = false;
-  const late = new Proxy(store, {
-    get(target, name) {
-      const value = Reflect.get(target, name);
-      if (name !== "transaction") return typeof value === "function" ? value.bind(target) : value;
-      return async (work: () => unknown) => {
-        if (!isWritten) {
-          isWritten = true;
-          await addOrders(target, other, { orderIds: [orderId] });
-        }
-        return await target.transaction(work);
-      };
-    },
-  });
-  const { unresolved } = await open({ store: late }).reconcile();
-  const now = (await intents()).find(({ id }) => id === lost.id);
-  assertEquals([isWritten, now?.state, now?.orderIds], [true, "unknown", []]);
-  assertStringIncludes(unresolved.map(({ missing }) => missing).join(), other);
-});
+deskTest(
+  "an order that another process records meanwhile is not given to a second intent",
+  async (testAccount) => {
+    const { open, store, last, intents, orderIds, simulator: { faults } } = testAccount;
+    const before = await orderIds();
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
+    const lost = await last();
+    const [orderId = ""] = (await orderIds()).filter((each) => !before.includes(each));
+    const other = "other-0001";
+    await insertIntent(store, { ...lost, id: other });
+    await store.run(
+      "update intent set state = 'filled', sent_at = ?, ended_at = ? where id = ?",
+      lost.createdAt,
+      lost.createdAt,
+      other,
+    );
+    // Another process writes an order after this one has read which orders belong to which intents.
+    let isWritten = false;
+    const late = new Proxy(store, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (name !== "transaction") return typeof value === "function" ? value.bind(target) : value;
+        return async (work: () => unknown) => {
+          if (!isWritten) {
+            isWritten = true;
+            await addOrders(target, other, { orderIds: [orderId] });
+          }
+          return await target.transaction(work);
+        };
+      },
+    });
+    const { unresolved } = await open({ store: late }).reconcile();
+    const now = (await intents()).find(({ id }) => id === lost.id);
+    assertEquals([isWritten, now?.state, now?.orderIds], [true, "unknown", []]);
+    assertStringIncludes(unresolved.map(({ missing }) => missing).join(), other);
+  },
+);
 
 deskTest(
   "a store that fails after a lost answer does not hide that the outcome is unknown",
-  async (house) => {
-    const { open, store, simulator: { faults }, last, pass } = house;
+  async (testAccount) => {
+    const { open, store, simulator: { faults }, last, pass } = testAccount;
     const cases = [
       [ORDER, "search", "unknown"],
       [OTHER, "record", "sent"],
@@ -218,14 +221,14 @@ deskTest(
           };
         },
       });
-      const read = reading(house.client, async (read) => {
+      const read = reading(testAccount.client, async (read) => {
         const rows = await read();
         if (isSent && when === "search") isFailing = true;
         return rows;
       });
       const call: Client["call"] = async (operation, params, options) => {
         try {
-          return await house.client.call(operation, params, options);
+          return await testAccount.client.call(operation, params, options);
         } finally {
           isSent = true;
           if (when === "record") isFailing = true;
@@ -283,15 +286,15 @@ function losing({ client }: DeskUnderTest): { client: Client; late(answer: Parti
 
 deskTest(
   "a late answer that names another order than the one found, or rejects it, makes the intent ambiguous",
-  async (house) => {
-    const { open, client, pass, last, history, desk } = house;
+  async (testAccount) => {
+    const { open, client, pass, last, history, desk } = testAccount;
     for (
       const [order, late, evidence] of [
         [ORDER, { result: { orderId: "999" } }, "names order 999"],
         [OTHER, { error: new RejectedError("no", "no", { code: "1" }) }, '"rejected"'],
       ] as const
     ) {
-      const lossy = losing(house);
+      const lossy = losing(testAccount);
       await assertRejects(
         () => open({ client: lossy.client, resolveMs: 0 }).client().orders.place(order),
         OutcomeUnknownError,
@@ -304,7 +307,7 @@ deskTest(
       lossy.late(late);
       await waitUntil("the late answer to be recorded", async () => (await last()).state === "ambiguous");
       assertEquals((await history(id)).at(-1), "working>ambiguous by answer");
-      const [change] = await house.store.all<{ data: string }>(
+      const [change] = await testAccount.store.all<{ data: string }>(
         "select data from intent_change where intent = ? order by seq desc limit 1",
         id,
       );
@@ -317,8 +320,8 @@ deskTest(
 );
 
 /** Loses the answer of an order that no reading shows for now. Returns its intent and its order. */
-async function loseOrder(house: DeskUnderTest) {
-  const { open, client, simulator: { faults }, last } = house;
+async function loseOrder(testAccount: DeskUnderTest) {
+  const { open, client, simulator: { faults }, last } = testAccount;
   const own = open({ resolveMs: 0 }).client();
   await own.orders.place(OTHER); // the first write of a desk reads the lists
   const idsNow = async () =>
@@ -335,9 +338,9 @@ async function loseOrder(house: DeskUnderTest) {
 
 deskTest(
   "a lost order is found although this store amended it before a reading showed it",
-  async (house) => {
-    const { store, pass } = house;
-    const { own, id, orderId, terms } = await loseOrder(house);
+  async (testAccount) => {
+    const { store, pass } = testAccount;
+    const { own, id, orderId, terms } = await loseOrder(testAccount);
     await own.orders.amend(terms);
     await own.orders.place({ ...OTHER, price: "552.00" }); // a later order could prove its absence
     await pass(30 * 60_000, 6);
@@ -348,9 +351,9 @@ deskTest(
 
 deskTest(
   "a lost order that may have been amended elsewhere is never proven absent: a person decides",
-  async (house) => {
-    const { client, desk, store, pass } = house;
-    const { own, id, orderId, terms } = await loseOrder(house);
+  async (testAccount) => {
+    const { client, desk, store, pass } = testAccount;
+    const { own, id, orderId, terms } = await loseOrder(testAccount);
     const { orderId: now = orderId } = await client.orders.amend(terms);
     await own.orders.place({ ...OTHER, price: "552.00" });
     await pass(30 * 60_000, 6);
@@ -364,9 +367,9 @@ deskTest(
   },
 );
 
-deskTest("a late answer that agrees with the order found changes nothing", async (house) => {
-  const { open, client, pass, last, history } = house;
-  const lossy = losing(house);
+deskTest("a late answer that agrees with the order found changes nothing", async (testAccount) => {
+  const { open, client, pass, last, history } = testAccount;
+  const lossy = losing(testAccount);
   await assertRejects(
     () => open({ client: lossy.client, resolveMs: 0 }).client().orders.place(ORDER),
     OutcomeUnknownError,
@@ -382,8 +385,8 @@ deskTest("a late answer that agrees with the order found changes nothing", async
 
 deskTest(
   "an order of which the broker emptied today's list is not proven absent by a later order there, but found in the history",
-  async (house) => {
-    const { client, open, clock, simulator: { faults }, intents } = house;
+  async (testAccount) => {
+    const { client, open, clock, simulator: { faults }, intents } = testAccount;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
     const rows = await client.orders.today({ market: "hk" }).toArray();
@@ -422,8 +425,8 @@ deskTest(
   },
 );
 
-deskTest("an unresolved order blocks the same order with its code in another form", async (house) => {
-  const { trader, store, simulator: { faults }, intents } = house;
+deskTest("an unresolved order blocks the same order with its code in another form", async (testAccount) => {
+  const { trader, store, simulator: { faults }, intents } = testAccount;
   faults.arm({ kind: "lost-request", operation: "orders.place" });
   await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
   for (const symbol of ["00700.HK", "700.HK"]) {
@@ -437,8 +440,8 @@ deskTest("an unresolved order blocks the same order with its code in another for
 
 deskTest(
   "a lost cancellation of one order does not prevent another one while the lists show the order open",
-  async (house) => {
-    const { trader, client, open, simulator: { faults }, intents, pass, count } = house;
+  async (testAccount) => {
+    const { trader, client, open, simulator: { faults }, intents, pass, count } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
     const request = { market: "hk", symbol: "00700.HK", orderId } as const;
     faults.arm({ kind: "lost-request", operation: "orders.cancel" });
@@ -465,8 +468,8 @@ deskTest(
 
 deskTest(
   "a cancellation that the broker shows as pending resets the count of readings without its effect",
-  async (house) => {
-    const { trader, client, open, simulator: { faults }, last, pass } = house;
+  async (testAccount) => {
+    const { trader, client, open, simulator: { faults }, last, pass } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
     faults.arm({ kind: "lost-request", operation: "orders.cancel" });
     const request = { market: "hk", symbol: "00700.HK", orderId } as const;
@@ -487,8 +490,8 @@ deskTest(
 
 deskTest(
   "a person's decision is corrected: the intent forgets its orders and readings, and another order belongs to it",
-  async (house) => {
-    const { trader, client, desk, simulator: { faults }, last, pass, history } = house;
+  async (testAccount) => {
+    const { trader, client, desk, simulator: { faults }, last, pass, history } = testAccount;
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
     await pass(120_000, 3);
@@ -526,15 +529,15 @@ deskTest(
 
 deskTest(
   "an order of an earlier day with the same terms is never taken for a lost order of today",
-  async (house) => {
-    const { open, client, clock, desk, simulator: { faults }, intents, pass } = house;
+  async (testAccount) => {
+    const { open, client, clock, desk, simulator: { faults }, intents, pass } = testAccount;
     const lossy = open({ resolveMs: 0 });
     // A lost order of Friday keeps the readings going back to Friday.
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => lossy.client().orders.place(OTHER), OutcomeUnknownError);
     const { orderId: early } = await client.orders.place(ORDER); // by hand, on Friday
     clock.advance(72 * HOUR); // Monday
-    house.round();
+    testAccount.round();
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => lossy.client().orders.place(ORDER), OutcomeUnknownError);
     await pass(120_000, 3);
@@ -547,30 +550,33 @@ deskTest(
   },
 );
 
-deskTest("a sent order counts as unknown only when the time limit of its call is over", async (house) => {
-  const { store, desk, clock } = house;
-  const at = clock.now();
-  const intent = { account: "main", kind: "place", operation: "orders.place", params: ORDER } as const;
-  await insertIntent(store, {
-    ...intent,
-    id: "i",
-    fingerprint: "f",
-    why: {},
-    createdAt: at,
-    timeoutMs: 60_000,
-  });
-  await moveIntent(store, "i", { to: "approved", by: "desk", at });
-  const sent = { known: [], earlier: undefined, readSince: at, sentAt: at, sentNumber: 1 };
-  await moveIntent(store, "i", { to: "sent", by: "desk", at, sent });
-  for (const [seconds, state] of [[89, "sent"], [2, "unknown"]] as const) {
-    clock.advance(seconds * 1_000);
-    await desk.reconcile();
-    assertEquals((await findIntent(store, "i"))?.state, state);
-  }
-});
+deskTest(
+  "a sent order counts as unknown only when the time limit of its call is over",
+  async (testAccount) => {
+    const { store, desk, clock } = testAccount;
+    const at = clock.now();
+    const intent = { account: "main", kind: "place", operation: "orders.place", params: ORDER } as const;
+    await insertIntent(store, {
+      ...intent,
+      id: "i",
+      fingerprint: "f",
+      why: {},
+      createdAt: at,
+      timeoutMs: 60_000,
+    });
+    await moveIntent(store, "i", { to: "approved", by: "desk", at });
+    const sent = { known: [], earlier: undefined, readSince: at, sentAt: at, sentNumber: 1 };
+    await moveIntent(store, "i", { to: "sent", by: "desk", at, sent });
+    for (const [seconds, state] of [[89, "sent"], [2, "unknown"]] as const) {
+      clock.advance(seconds * 1_000);
+      await desk.reconcile();
+      assertEquals((await findIntent(store, "i"))?.state, state);
+    }
+  },
+);
 
-deskTest("an order does not expire only because this machine's clock is ahead", async (house) => {
-  const { client, store, machine, clock, trader, last, pass } = house;
+deskTest("an order does not expire only because this machine's clock is ahead", async (testAccount) => {
+  const { client, store, machine, clock, trader, last, pass } = testAccount;
   await trader.orders.place(ORDER);
   const ahead = { ...machine, now: () => clock.now() + 96 * HOUR };
   const { Desk } = await import("../../lib/desk/desk.ts");
@@ -581,8 +587,8 @@ deskTest("an order does not expire only because this machine's clock is ahead", 
 
 deskTest(
   "the order that a conditional order places belongs to its intent, and its fills count; a trigger does not count as a fill",
-  async (house) => {
-    const { trader, client, desk, last, pass } = house;
+  async (testAccount) => {
+    const { trader, client, desk, last, pass } = testAccount;
     const [quote] = await client.quotes.latest({ securities: [TENCENT] });
     const price = String(Math.floor(Number(quote!.lastPrice)));
     const { orderId } = await trader.orders.place({
@@ -609,8 +615,8 @@ deskTest(
 
 deskTest(
   "a person names the order of a triggered conditional order if more than one order fits, or says that it has ended",
-  async (house) => {
-    const { trader, client, desk, last, pass, orderIds } = house;
+  async (testAccount) => {
+    const { trader, client, desk, last, pass, orderIds } = testAccount;
     const [quote] = await client.quotes.latest({ securities: [TENCENT] });
     const trigger = String(Math.floor(Number(quote!.lastPrice)));
     const price = add(trigger, "10");
@@ -667,8 +673,8 @@ deskTest(
 
 deskTest(
   "a person ends an order of an earlier day that the lists show no longer, and not one of today",
-  async (house) => {
-    const { trader, client, open, clock, last, pass } = house;
+  async (testAccount) => {
+    const { trader, client, open, clock, last, pass } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
     await pass(10_000);
     const { id } = await last();
@@ -691,8 +697,8 @@ deskTest(
 
 deskTest(
   "the orders that an algorithmic order sends belong to its intent, and are not taken for a lost order",
-  async (house) => {
-    const { trader, desk, last, intents, pass, simulator: { faults } } = house;
+  async (testAccount) => {
+    const { trader, desk, last, intents, pass, simulator: { faults } } = testAccount;
     const { orderId } = await trader.algo.place({
       market: "hk",
       symbol: "00700.HK",
@@ -722,9 +728,9 @@ deskTest(
 
 deskTest(
   "an amendment that is answered during a reading does not lose the order that replaced the amended one",
-  async (house) => {
-    const { open, last, pass } = house;
-    const client = replacing(house);
+  async (testAccount) => {
+    const { open, last, pass } = testAccount;
+    const client = replacing(testAccount);
     const trader = open({ client }).client();
     const { orderId } = await trader.orders.place(ORDER);
     await pass(10_000);
@@ -740,9 +746,9 @@ deskTest(
     await second.reconcile();
     const { orderId: fresh } = await amended!;
     assert(fresh !== orderId);
-    const placed = async () => (await house.intents()).find((each) => each.id === id)!;
+    const placed = async () => (await testAccount.intents()).find((each) => each.id === id)!;
     assertEquals([(await placed()).state, (await placed()).orderIds], ["working", [orderId, fresh]]);
-    await house.client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId: fresh });
+    await testAccount.client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId: fresh });
     await pass(10_000);
     assertEquals([(await placed()).state, (await placed()).orderIds], ["cancelled", [orderId, fresh]]);
   },
@@ -750,15 +756,15 @@ deskTest(
 
 deskTest(
   "an order that an amendment may have replaced does not end as cancelled before the outcome of the amendment is known",
-  async (house) => {
-    const { open, desk, intents, pass, client } = house;
+  async (testAccount) => {
+    const { open, desk, intents, pass, client } = testAccount;
     for (const [price, ending] of [["549.00", "answer"], ["548.00", "list"], ["547.00", "person"]] as const) {
       const { orderId } = await desk.client().orders.place({ ...ORDER, price: `${Number(price) + 10}.00` });
       await pass(10_000);
-      const { id } = await house.last();
+      const { id } = await testAccount.last();
       const placed = async () => (await intents()).find((each) => each.id === id)!;
       const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price } as const;
-      const replace = replacing(house);
+      const replace = replacing(testAccount);
       const seen: unknown[] = [];
       const call: Client["call"] = async (operation, params, options) => {
         const answer = await replace.call(operation, params, options);
@@ -773,7 +779,7 @@ deskTest(
       const amending = open({ client: { ...client, call }, resolveMs: 0 }).client().orders.amend(terms);
       if (ending === "answer") await amending;
       else await assertRejects(() => amending, OutcomeUnknownError);
-      const amendment = await house.last();
+      const amendment = await testAccount.last();
       if (ending === "person") {
         await desk.decide(
           amendment.id,
@@ -797,8 +803,8 @@ deskTest(
 
 deskTest(
   "the order that a person names for a lost amendment belongs to the intent that placed the amended order",
-  async (house) => {
-    const { open, client, desk, last, intents, pass } = house;
+  async (testAccount) => {
+    const { open, client, desk, last, intents, pass } = testAccount;
     const { orderId } = await desk.client().orders.place(ORDER);
     const { id } = await last();
     const losing: Client["call"] = async (operation, params, options = {}) => {
@@ -833,12 +839,12 @@ deskTest(
 
 deskTest(
   "an order that has ended is followed again if a person names the order that replaced it",
-  async (house) => {
-    const { open, client, desk, last, intents, pass } = house;
+  async (testAccount) => {
+    const { open, client, desk, last, intents, pass } = testAccount;
     const { orderId } = await desk.client().orders.place(ORDER);
     const { id } = await last();
     const call: Client["call"] = async (operation, params, options) => {
-      const answer = await replacing(house).call(operation, params, options);
+      const answer = await replacing(testAccount).call(operation, params, options);
       if (operation.name !== "orders.amend") return answer;
       throw new OutcomeUnknownError("lost", { code: "timeout", operation: operation.name });
     };
@@ -865,32 +871,35 @@ deskTest(
   },
 );
 
-deskTest("a person cannot say that an order was not sent if its answer arrives first", async (house) => {
-  const { open, store, desk, client, last } = house;
-  const lossy = losing(house);
-  await assertRejects(
-    () => open({ client: lossy.client, resolveMs: 0 }).client().orders.place(ORDER),
-    OutcomeUnknownError,
-  );
-  const { orderId } = await client.orders.place(ORDER);
-  const { id } = await last();
-  const { transaction } = store;
-  store.transaction = async (work) => {
-    store.transaction = transaction;
-    lossy.late({ result: { orderId } });
-    await waitUntil("the late answer to be recorded", async () => (await last()).state === "acknowledged");
-    return await transaction.call(store, work) as never;
-  };
-  await assertRejects(
-    () => desk.decide(id, { wasSent: false, because: "none in the app" }, "ann"),
-    TypeError,
-    'it is "acknowledged"',
-  );
-  assertEquals([(await last()).state, (await last()).orderIds], ["acknowledged", [orderId]]);
-});
+deskTest(
+  "a person cannot say that an order was not sent if its answer arrives first",
+  async (testAccount) => {
+    const { open, store, desk, client, last } = testAccount;
+    const lossy = losing(testAccount);
+    await assertRejects(
+      () => open({ client: lossy.client, resolveMs: 0 }).client().orders.place(ORDER),
+      OutcomeUnknownError,
+    );
+    const { orderId } = await client.orders.place(ORDER);
+    const { id } = await last();
+    const { transaction } = store;
+    store.transaction = async (work) => {
+      store.transaction = transaction;
+      lossy.late({ result: { orderId } });
+      await waitUntil("the late answer to be recorded", async () => (await last()).state === "acknowledged");
+      return await transaction.call(store, work) as never;
+    };
+    await assertRejects(
+      () => desk.decide(id, { wasSent: false, because: "none in the app" }, "ann"),
+      TypeError,
+      'it is "acknowledged"',
+    );
+    assertEquals([(await last()).state, (await last()).orderIds], ["acknowledged", [orderId]]);
+  },
+);
 
-deskTest("a push that arrives during a reading is followed by another reading", async (house) => {
-  const { open, client, desk, clock, round, last } = house;
+deskTest("a push that arrives during a reading is followed by another reading", async (testAccount) => {
+  const { open, client, desk, clock, round, last } = testAccount;
   const { orderId } = await desk.client().orders.place(ORDER);
   const push = { type: "order" } as TransportEvent;
   const begun = Promise.withResolvers<void>();
@@ -916,8 +925,8 @@ deskTest("a push that arrives during a reading is followed by another reading", 
 
 deskTest(
   "an internal error of the reading after the last push is thrown when the pushes end",
-  async (house) => {
-    const { open, client, desk } = house;
+  async (testAccount) => {
+    const { open, client, desk } = testAccount;
     await desk.client().orders.place(ORDER);
     const broken = reading(client, () => Promise.reject(new TypeError("the list is broken")));
     async function* watch() {
@@ -928,8 +937,8 @@ deskTest(
   },
 );
 
-deskTest("a cancellation whose answer names no order ends with its answer", async (house) => {
-  const { open, desk, store, clock, round, last, history, count } = house;
+deskTest("a cancellation whose answer names no order ends with its answer", async (testAccount) => {
+  const { open, desk, store, clock, round, last, history, count } = testAccount;
   await desk.client().orders.cancelAll({ market: "hk" });
   const { id, state, endedAt } = await last();
   assertEquals([state, endedAt !== undefined, (await history(id)).at(-1)], [
@@ -938,7 +947,7 @@ deskTest("a cancellation whose answer names no order ends with its answer", asyn
     "sent>cancelled by answer",
   ]);
   // A commit may succeed although it seemed to fail, so the answer may be recorded again.
-  await recordLate(new Records({ store, machine: house.machine, account: ACCOUNT }), id, {
+  await recordLate(new Records({ store, machine: testAccount.machine, account: ACCOUNT }), id, {
     requestId: "1",
     operation: "orders.cancelAll",
     result: { cancelled: [], failed: [] },
@@ -962,8 +971,8 @@ deskTest("a cancellation whose answer names no order ends with its answer", asyn
 
 deskTest(
   "a person ends an acknowledged intent that the lists never show, and may undo that decision",
-  async (house) => {
-    const { open, desk, client, clock, round, last, history, count, pass } = house;
+  async (testAccount) => {
+    const { open, desk, client, clock, round, last, history, count, pass } = testAccount;
     const call: Client["call"] = async (operation, params, options = {}) => {
       if (operation.name !== "orders.place") return await client.call(operation, params, options);
       await options.beforeWrite?.();

@@ -58,7 +58,7 @@ export function simulatedMachine(clock: AccountUnderTest["clock"]): Machine {
 /** Runs a test over every transport with SQLite, and over the gateway with PostgreSQL too. */
 export function deskTest(
   name: string,
-  run: (house: DeskUnderTest) => Promise<void>,
+  run: (testAccount: DeskUnderTest) => Promise<void>,
   { why, ...options }: ConformanceOptions & { why?: Why } = {},
 ): void {
   for (const kind of kinds) {
@@ -69,16 +69,16 @@ export function deskTest(
       Deno.test({ name: `${name}, with ${kind.name}`, ignore: true, fn() {} });
       continue;
     }
-    conformance(`${name}, with ${kind.name}`, async (house) => {
+    conformance(`${name}, with ${kind.name}`, async (testAccount) => {
       await using place = await kind.place();
       await using store = await place.open();
-      const machine = simulatedMachine(house.clock);
+      const machine = simulatedMachine(testAccount.clock);
       const open = (given: Partial<DeskOptions> = {}) =>
-        new Desk({ store, machine, account: ACCOUNT, client: house.client, ...given });
+        new Desk({ store, machine, account: ACCOUNT, client: testAccount.client, ...given });
       const desk = open();
       const intents = () => recentIntents(store, ACCOUNT, { limit: 100 });
       await run({
-        ...house,
+        ...testAccount,
         store,
         machine,
         desk,
@@ -90,8 +90,8 @@ export function deskTest(
           (await changesOf(store, id)).slice(1).map(({ from, to, by }) => `${from}>${to} by ${by}`),
         async pass(ms, turns = 1) {
           for (let turn = 0; turn < turns; turn++) {
-            house.clock.advance(ms / turns);
-            house.round();
+            testAccount.clock.advance(ms / turns);
+            testAccount.round();
             await desk.reconcile();
           }
         },

@@ -36,13 +36,13 @@ function assertCounted({ trades }: RebalanceReport): void {
   }
 }
 
-deskTest("a lost answer or a lost request never makes an order twice", async (house) => {
-  const { simulator: { faults }, client } = house;
+deskTest("a lost answer or a lost request never makes an order twice", async (testAccount) => {
+  const { simulator: { faults }, client } = testAccount;
   const plan = await planAt(client, [...SALES, PURCHASE]);
   faults.arm({ kind: "lost-answer", operation: "orders.place" });
   faults.arm({ kind: "lost-request", operation: "orders.place", skip: 1 });
   faults.arm({ kind: "lost-answer", operation: "orders.cancel", times: 2 });
-  await using at = await executor(house, { onWait() {} });
+  await using at = await executor(testAccount, { onWait() {} });
   const report = await at.run(plan, { ...QUICK, repriceEvery: "15s" });
   assert(faults.struck("lost-answer") >= 1);
   assertEquals(faults.struck("lost-request"), 1);
@@ -56,23 +56,23 @@ deskTest("a lost answer or a lost request never makes an order twice", async (ho
 
 deskTest(
   "while the outcome of an order is unknown, nothing more is ordered, and the report says so",
-  async (house) => {
-    const { simulator: { faults }, client } = house;
+  async (testAccount) => {
+    const { simulator: { faults }, client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
     faults.arm({ kind: "lost-request", operation: "orders.place" });
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       // Without the lists, nothing shows the outcome of the order.
       onWait: () => void faults.arm({ kind: "busy", operation: "fills.today", times: 10 }),
     });
-    const sent = house.count("orders.place");
+    const sent = testAccount.count("orders.place");
     const report = await at.run(plan, { ...QUICK, deadline: "3m" });
     assertEquals([sent(), report.state], [1, "stopped"]);
     const [trade] = report.trades;
     assertEquals([trade!.unknown, trade!.remaining, trade!.filled], ["200", "0", "0"]);
     faults.clear();
     // The lists prove later that the broker never got the order. After a new approval, the plan continues.
-    await house.pass(20 * 60_000, 8);
-    await approve(house, plan);
+    await testAccount.pass(20 * 60_000, 8);
+    await approve(testAccount, plan);
     const again = await at.run(plan, { ...QUICK, deadline: "3m" });
     assertCounted(again);
     assert(sent() <= 2 + again.trades[0]!.orderIds.length);
@@ -81,11 +81,11 @@ deskTest(
 
 deskTest(
   "a halt of the desk stops the execution; after the halt it continues within the plan",
-  async (house) => {
-    const { store, clock } = house;
-    const plan = await planAt(house.client, [...SALES, PURCHASE]);
+  async (testAccount) => {
+    const { store, clock } = testAccount;
+    const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
     let turns = 0;
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       onWait: async () => {
         const halt = { account: ACCOUNT, why: "a test", by: "Ada", at: clock.now() };
         if (++turns === 2) await setHalt(store, halt);
@@ -96,7 +96,7 @@ deskTest(
     assertStringIncludes(first.reason!, "trading is halted: a test (by Ada)");
     assertCounted(first);
     await clearHalt(store, ACCOUNT);
-    await approve(house, plan);
+    await approve(testAccount, plan);
     const second = await at.run(plan, { ...QUICK, repriceEvery: "5s" });
     assertCounted(second);
     assertEquals(second.trades.slice(0, 2).map(({ filled }) => filled), ["1000", "300"]);
@@ -105,17 +105,17 @@ deskTest(
 
 deskTest(
   "a halt stops an execution that only waits, which cancels nothing and says that its order may be open",
-  async (house) => {
-    const { store, clock } = house;
-    const plan = await planAt(house.client, [PURCHASE]);
+  async (testAccount) => {
+    const { store, clock } = testAccount;
+    const plan = await planAt(testAccount.client, [PURCHASE]);
     let turns = 0;
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       onWait: async () => {
         const halt = { account: ACCOUNT, why: "a test", by: "Ada", at: clock.now() };
         if (++turns === 2) await setHalt(store, halt);
       },
     });
-    const cancelled = house.count("orders.cancel");
+    const cancelled = testAccount.count("orders.cancel");
     const report = await at.run(plan, RESTING);
     assertEquals([turns, report.reason, report.trades[0]!.open, cancelled()], [
       2,
@@ -131,11 +131,11 @@ deskTest(
 
 deskTest(
   "when no write can be sent any more, the execution stops at its next turn and leaves its open order",
-  async (house) => {
-    const plan = await planAt(house.client, [PURCHASE]);
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [PURCHASE]);
     const atBroker: string[][] = [];
-    await using at = await executor(house, { onWait: ({ open }) => void atBroker.push(open) });
-    const cancelled = house.count("orders.cancel");
+    await using at = await executor(testAccount, { onWait: ({ open }) => void atBroker.push(open) });
+    const cancelled = testAccount.count("orders.cancel");
     let turns = 0;
     const report = await at.run(plan, RESTING, {
       whyWritesEnded: () => Promise.resolve(++turns > 3 ? "its window closed" : undefined),
@@ -153,13 +153,13 @@ deskTest(
 
 deskTest(
   "when another device takes over the login, the execution stops at once, and says that an order may be open",
-  async (house) => {
-    const plan = await planAt(house.client, [PURCHASE]);
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [PURCHASE]);
     let turns = 0;
-    await using at = await executor(house, {
-      onWait: () => void (++turns === 2 && house.simulator.faults.arm({ kind: "displaced-login" })),
+    await using at = await executor(testAccount, {
+      onWait: () => void (++turns === 2 && testAccount.simulator.faults.arm({ kind: "displaced-login" })),
     });
-    const cancelled = house.count("orders.cancel");
+    const cancelled = testAccount.count("orders.cancel");
     const report = await at.run(plan, RESTING);
     assertEquals([report.state, turns, cancelled()], ["stopped", 2, 0]);
     assertStringIncludes(report.reason!, "another device or program logged in");
@@ -167,8 +167,8 @@ deskTest(
     assertEquals([report.trades[0]!.open, (await at.readBroker()).open.length], ["200", 1]);
     assertStringIncludes(report.trades[0]!.reason ?? at.texts("note").at(-1)!, "an order may still be open");
     // When a person has logged in again, the plan continues with this order.
-    await house.client.account.login({});
-    await approve(house, plan);
+    await testAccount.client.account.login({});
+    await approve(testAccount, plan);
     const again = await at.run(plan, { ...RESTING, deadline: "1m" });
     assertStringIncludes(again.reason!, "its deadline");
     assertEquals([again.trades[0]!.open, (await at.readBroker()).open], ["0", []]);
@@ -182,32 +182,36 @@ deskTest(
   },
 );
 
-deskTest("when the market closes for longer than the execution lasts, nothing stays open", async (house) => {
-  const plan = await planAt(house.client, [PURCHASE]);
-  await using at = await executor(house, { onWait() {} });
-  const report = await at.run(plan, { ...RESTING, deadline: "2h" });
-  assertEquals(report.state, "stopped");
-  assertStringIncludes(
-    report.trades[0]!.reason!,
-    "hk is closed until 2025-08-18 09:30 (Asia/Hong_Kong), and the execution ends before that",
-  );
-  assertEquals((await at.readBroker()).open, []);
-  assertCounted(report);
-}, {
-  at: Date.parse("2025-08-15T15:50:00+08:00"),
-  simulator: {
-    script: [{ what: "price", symbol: "00700.HK", at: "2025-08-15 15:50", to: "606.00", over: "1m" }],
+deskTest(
+  "when the market closes for longer than the execution lasts, nothing stays open",
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [PURCHASE]);
+    await using at = await executor(testAccount, { onWait() {} });
+    const report = await at.run(plan, { ...RESTING, deadline: "2h" });
+    assertEquals(report.state, "stopped");
+    assertStringIncludes(
+      report.trades[0]!.reason!,
+      "hk is closed until 2025-08-18 09:30 (Asia/Hong_Kong), and the execution ends before that",
+    );
+    assertEquals((await at.readBroker()).open, []);
+    assertCounted(report);
   },
-});
+  {
+    at: Date.parse("2025-08-15T15:50:00+08:00"),
+    simulator: {
+      script: [{ what: "price", symbol: "00700.HK", at: "2025-08-15 15:50", to: "606.00", over: "1m" }],
+    },
+  },
+);
 
 deskTest(
   "orders wait for the hours of the terms, leave the market when these hours end, and continue the next day",
-  async (house) => {
-    const plan = await planAt(house.client, [PURCHASE]);
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [PURCHASE]);
     const atOpen = new Set<string>();
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       onWait({ open }) {
-        const time = new Date(house.clock.now() + 8 * 3_600_000).toISOString().slice(11, 16);
+        const time = new Date(testAccount.clock.now() + 8 * 3_600_000).toISOString().slice(11, 16);
         if (open.length > 0) atOpen.add(time);
       },
     });
@@ -235,10 +239,10 @@ deskTest(
   },
 );
 
-deskTest("orders that other programs make are neither counted nor cancelled", async (house) => {
-  const { client } = house;
+deskTest("orders that other programs make are neither counted nor cancelled", async (testAccount) => {
+  const { client } = testAccount;
   const plan = await planAt(client, [{ ...SALES[0], quantity: "2000" }, PURCHASE]);
-  await using at = await executor(house, { onWait() {} });
+  await using at = await executor(testAccount, { onWait() {} });
   const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
   at.foreign.add(orderId);
   // Somebody else sells half of the quantity that the plan sells.
@@ -253,27 +257,27 @@ deskTest("orders that other programs make are neither counted nor cancelled", as
   assertEquals(sold!.reason, "only 0 of 1000 can be sold");
 });
 
-deskTest("a signal ends the execution: its orders are cancelled", async (house) => {
-  const plan = await planAt(house.client, [PURCHASE]);
+deskTest("a signal ends the execution: its orders are cancelled", async (testAccount) => {
+  const plan = await planAt(testAccount.client, [PURCHASE]);
   const stop = new AbortController();
   let turns = 0;
-  await using at = await executor(house, { onWait: () => void (++turns === 3 && stop.abort()) });
+  await using at = await executor(testAccount, { onWait: () => void (++turns === 3 && stop.abort()) });
   const report = await at.run(plan, RESTING, { signal: stop.signal, by: "Ada" });
   assertEquals([report.state, report.reason], ["stopped", `${STOPPED_BY} Ada`]);
   assertEquals((await at.readBroker()).open, []);
   assertCounted(report);
 }, { simulator: { script: RISING } });
 
-deskTest("an order that the broker rejects ends its trade", async (house) => {
-  const plan = await planAt(house.client, [SALES[0], PURCHASE]);
-  house.simulator.faults.arm({
+deskTest("an order that the broker rejects ends its trade", async (testAccount) => {
+  const plan = await planAt(testAccount.client, [SALES[0], PURCHASE]);
+  testAccount.simulator.faults.arm({
     kind: "busy",
     operation: "orders.place",
     code: "1016",
     text: "invalid parameter: not today",
   });
-  await using at = await executor(house, { onWait() {} });
-  const sent = house.count("orders.place");
+  await using at = await executor(testAccount, { onWait() {} });
+  const sent = testAccount.count("orders.place");
   const report = await at.run(plan, { ...QUICK, collar: "0.1" });
   const [sold, bought] = report.trades;
   assertEquals([sold!.filled, sold!.remaining], ["0", "1000"]);
@@ -285,10 +289,10 @@ deskTest("an order that the broker rejects ends its trade", async (house) => {
 for (const text of ["invalid parameter: not now", "an answer that does not show the outcome"]) {
   deskTest(
     `at the deadline an order is cancelled, although earlier cancellations had no effect: ${text}`,
-    async (house) => {
-      const plan = await planAt(house.client, [PURCHASE]);
-      await using at = await executor(house, { onWait() {} });
-      house.simulator.faults.arm({
+    async (testAccount) => {
+      const plan = await planAt(testAccount.client, [PURCHASE]);
+      await using at = await executor(testAccount, { onWait() {} });
+      testAccount.simulator.faults.arm({
         kind: "busy",
         operation: "orders.cancel",
         code: "1016",
@@ -301,7 +305,7 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
         maxReprices: "0",
         deadline: "5m",
       });
-      assertEquals(house.simulator.faults.struck("busy"), 3);
+      assertEquals(testAccount.simulator.faults.struck("busy"), 3);
       assertEquals([report.state, (await at.readBroker()).open], ["stopped", []]);
       assertStringIncludes(at.texts("cancelling").at(-1)!, "its deadline");
     },
@@ -309,59 +313,65 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
   );
 }
 
-deskTest("a board lot that has grown since the plan ends the trade, and makes no odd lot", async (house) => {
-  const { client, store, machine } = house;
-  const plan = await planAt(client, [SALES[1]]);
-  const desk = house.open();
-  let readings = 0;
-  const grown: PlanDesk = {
-    store,
-    account: ACCOUNT,
-    machine,
-    reconcile: (options) => desk.reconcile(options),
-    whyHalted: () => desk.whyHalted(),
-    client: (why) => {
-      const inner = desk.client(why);
-      const latest: typeof inner.quotes.latest = async (...args) =>
-        // The first reading is before the execution begins.
-        (await inner.quotes.latest(...args)).map((quote) => ({
-          ...quote,
-          ...readings++ > 0 && { lotSize: 400 },
-        }));
-      return { ...inner, quotes: { ...inner.quotes, latest } };
-    },
-  };
-  const sent = house.count("orders.place");
-  const { trades: [trade] } = await rebalance(grown, plan, termsOf(QUICK));
-  assertEquals([sent(), trade!.filled], [0, "0"]);
-  assertEquals(trade!.reason, "the board lot is now 400, and 300 is not a multiple of it; make a new plan");
-});
-
-deskTest("a purchase with unknown fees is not made, because the cash may not cover it", async (house) => {
-  const { client, store, clock } = house;
-  const plan = await planAt(client, [PURCHASE]);
-  const coverAt = (now: number) =>
-    new Cover(plan, {
+deskTest(
+  "a board lot that has grown since the plan ends the trade, and makes no odd lot",
+  async (testAccount) => {
+    const { client, store, machine } = testAccount;
+    const plan = await planAt(client, [SALES[1]]);
+    const desk = testAccount.open();
+    let readings = 0;
+    const grown: PlanDesk = {
       store,
       account: ACCOUNT,
-      reader: client,
-      now: () => now,
-      aheadMs: () => 0,
-      signal: undefined,
-    }).ofPurchase(plan.trades[0]!, { price: "500", wanted: "200", lot: "100" });
-  assertEquals((await coverAt(clock.now())).quantity, "200");
-  // No fees are published for that day.
-  const { quantity, why } = await coverAt(Date.parse("1990-08-15T10:30:00+08:00"));
-  assertEquals(quantity, "0");
-  assertEquals(
-    why,
-    'the fees of "00700.HK" on 1990-08-15 are unknown, so the cash above the buffer is unknown',
-  );
-});
+      machine,
+      reconcile: (options) => desk.reconcile(options),
+      whyHalted: () => desk.whyHalted(),
+      client: (why) => {
+        const inner = desk.client(why);
+        const latest: typeof inner.quotes.latest = async (...args) =>
+          // The first reading is before the execution begins.
+          (await inner.quotes.latest(...args)).map((quote) => ({
+            ...quote,
+            ...readings++ > 0 && { lotSize: 400 },
+          }));
+        return { ...inner, quotes: { ...inner.quotes, latest } };
+      },
+    };
+    const sent = testAccount.count("orders.place");
+    const { trades: [trade] } = await rebalance(grown, plan, termsOf(QUICK));
+    assertEquals([sent(), trade!.filled], [0, "0"]);
+    assertEquals(trade!.reason, "the board lot is now 400, and 300 is not a multiple of it; make a new plan");
+  },
+);
 
-deskTest("three executions of a plan at once make its trades once", async (house) => {
-  const plan = await planAt(house.client, [...SALES, PURCHASE]);
-  await using at = await executor(house, { onWait() {} });
+deskTest(
+  "a purchase with unknown fees is not made, because the cash may not cover it",
+  async (testAccount) => {
+    const { client, store, clock } = testAccount;
+    const plan = await planAt(client, [PURCHASE]);
+    const coverAt = (now: number) =>
+      new Cover(plan, {
+        store,
+        account: ACCOUNT,
+        reader: client,
+        now: () => now,
+        aheadMs: () => 0,
+        signal: undefined,
+      }).ofPurchase(plan.trades[0]!, { price: "500", wanted: "200", lot: "100" });
+    assertEquals((await coverAt(clock.now())).quantity, "200");
+    // No fees are published for that day.
+    const { quantity, why } = await coverAt(Date.parse("1990-08-15T10:30:00+08:00"));
+    assertEquals(quantity, "0");
+    assertEquals(
+      why,
+      'the fees of "00700.HK" on 1990-08-15 are unknown, so the cash above the buffer is unknown',
+    );
+  },
+);
+
+deskTest("three executions of a plan at once make its trades once", async (testAccount) => {
+  const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
+  await using at = await executor(testAccount, { onWait() {} });
   const outcomes = await Promise.allSettled([at.run(plan, QUICK), at.run(plan, QUICK), at.run(plan, QUICK)]);
   const done = outcomes.flatMap((each) => each.status === "fulfilled" ? [each.value] : []);
   const failed = outcomes.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
@@ -376,11 +386,11 @@ deskTest("three executions of a plan at once make its trades once", async (house
 
 deskTest(
   "a process whose lease was taken over stops with an error and does not change the record",
-  async (house) => {
-    const { store, clock } = house;
-    const plan = await planAt(house.client, [PURCHASE]);
+  async (testAccount) => {
+    const { store, clock } = testAccount;
+    const plan = await planAt(testAccount.client, [PURCHASE]);
     let turns = 0;
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       onWait: async () => {
         if (++turns !== 3) return;
         clock.advance(120_000); // this process was paused
@@ -401,22 +411,22 @@ deskTest(
 
 deskTest(
   "an old quote, or a quantity that is not a multiple of the broker's lot, is an error before anything is sent",
-  async (house) => {
-    const { client, store } = house;
+  async (testAccount) => {
+    const { client, store } = testAccount;
     const wrong = await planAt(client, [{ ...PURCHASE, quantity: "150" }]);
-    await using at = await executor(house, { onWait() {} });
-    const sent = house.count("orders.place");
+    await using at = await executor(testAccount, { onWait() {} });
+    const sent = testAccount.count("orders.place");
     const { message } = await assertRejects(() => at.run(wrong), InvalidParamsError);
     assertStringIncludes(
       message,
       'trades.0.quantity: expected a multiple of the board lot 100 of "00700.HK" in hk',
     );
     const plan = await planAt(client, [PURCHASE], { hash: "b".repeat(64) });
-    const desk = house.open();
+    const desk = testAccount.open();
     const changed = {
       store,
       account: ACCOUNT,
-      machine: house.machine,
+      machine: testAccount.machine,
       reconcile: desk.reconcile.bind(desk),
       whyHalted: () => desk.whyHalted(),
       client: (why: Parameters<typeof desk.client>[0]) => {
@@ -446,24 +456,24 @@ deskTest(
   },
 );
 
-deskTest("a recorded plan is executed only after its approval", async (house) => {
-  const { store, clock } = house;
-  const plan = await planAt(house.client, [PURCHASE]);
+deskTest("a recorded plan is executed only after its approval", async (testAccount) => {
+  const { store, clock } = testAccount;
+  const plan = await planAt(testAccount.client, [PURCHASE]);
   await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
-  await using at = await executor(house, { onWait() {} });
-  const sent = house.count("orders.place");
+  await using at = await executor(testAccount, { onWait() {} });
+  const sent = testAccount.count("orders.place");
   assertEquals((await assertRejects(() => at.run(plan, QUICK), BrokerError)).code, "plan-not-approved");
   assertEquals(sent(), 0);
-  await approve(house, plan);
+  await approve(testAccount, plan);
   assertEquals((await at.run(plan, QUICK)).state, "done");
 });
 
-deskTest("the odd shares of a sale are ordered as an odd lot", async (house) => {
-  const { client } = house;
+deskTest("the odd shares of a sale are ordered as an odd lot", async (testAccount) => {
+  const { client } = testAccount;
   const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50", isOddLot: true }]);
-  await using at = await executor(house, { onWait() {} });
+  await using at = await executor(testAccount, { onWait() {} });
   const report = await at.run(plan, { ...QUICK, peg: "bid", collar: "0.1", deadline: "5m" });
-  const [intent] = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
+  const [intent] = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
   assertEquals(intent!.params.orderType, "odd-lot");
   assertCounted(report);
 });
@@ -474,12 +484,12 @@ const algorithms: { strategy: string; percent?: string }[] = [
   { strategy: "pov", percent: "20" },
 ];
 for (const algorithm of algorithms) {
-  deskTest(`a ${algorithm.strategy} order of the broker replaces the limit orders`, async (house) => {
-    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "1000" }]);
-    await using at = await executor(house, { onWait() {} });
-    const sent = house.count("algo.place");
+  deskTest(`a ${algorithm.strategy} order of the broker replaces the limit orders`, async (testAccount) => {
+    const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "1000" }]);
+    await using at = await executor(testAccount, { onWait() {} });
+    const sent = testAccount.count("algo.place");
     const report = await at.run(plan, { algorithm, collar: "0.03", deadline: "20m" });
-    const [intent] = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
+    const [intent] = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
     assertEquals([sent(), intent!.operation], [1, "algo.place"]);
     assertEquals(intent!.params.strategy, algorithm.strategy);
     const { percent } = intent!.params.settings as { percent?: number };
@@ -489,20 +499,24 @@ for (const algorithm of algorithms) {
   }, { skip: { direct: "algorithmic orders have no published socket message" } });
 }
 
-deskTest("without a socket message, an algorithmic order is an error, and nothing is sent", async (house) => {
-  const plan = await planAt(house.client, [PURCHASE]);
-  await using at = await executor(house, { onWait() {} });
-  const report = await at.run(plan, { algorithm: { strategy: "twap" } });
-  assertEquals([report.state, (await at.readBroker()).used], ["stopped", {}]);
-  assertStringIncludes(report.trades[0]!.reason!, "over the direct transport");
-}, { skip: { memory: "it has the algorithmic orders", gateway: "it has the algorithmic orders" } });
+deskTest(
+  "without a socket message, an algorithmic order is an error, and nothing is sent",
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [PURCHASE]);
+    await using at = await executor(testAccount, { onWait() {} });
+    const report = await at.run(plan, { algorithm: { strategy: "twap" } });
+    assertEquals([report.state, (await at.readBroker()).used], ["stopped", {}]);
+    assertStringIncludes(report.trades[0]!.reason!, "over the direct transport");
+  },
+  { skip: { memory: "it has the algorithmic orders", gateway: "it has the algorithmic orders" } },
+);
 
 deskTest(
   "the orders of other programs in the same listing stay when the plan's own order is cancelled",
-  async (house) => {
-    const { client } = house;
+  async (testAccount) => {
+    const { client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
-    await using at = await executor(house, { onWait() {} });
+    await using at = await executor(testAccount, { onWait() {} });
     const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
     at.foreign.add(orderId);
     const report = await at.run(plan, { ...RESTING, deadline: "2m" });
@@ -515,15 +529,15 @@ deskTest(
 
 deskTest(
   "an order that somebody cancels elsewhere is replaced only as often as the terms say",
-  async (house) => {
-    const { client } = house;
+  async (testAccount) => {
+    const { client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       async onWait({ open }) {
         for (const orderId of open) await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
       },
     });
-    const sent = house.count("orders.place");
+    const sent = testAccount.count("orders.place");
     const report = await at.run(plan, { ...RESTING, maxReprices: "2" });
     assertEquals([sent(), report.state, report.trades[0]!.filled], [3, "stopped", "0"]);
     assertEquals(report.trades[0]!.reason, "not filled at 3 prices in time");
@@ -533,11 +547,11 @@ deskTest(
 
 deskTest(
   "the quantity by which somebody reduces an order elsewhere is reported and not ordered again",
-  async (house) => {
-    const { client } = house;
+  async (testAccount) => {
+    const { client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
     let isReduced = false;
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       async onWait({ open: [orderId] }) {
         if (orderId === undefined || isReduced) return;
         isReduced = true;
@@ -559,13 +573,13 @@ deskTest(
   { simulator: { script: RISING } },
 );
 
-deskTest("a plan that differs from the record with its hash is not executed", async (house) => {
-  const { store, clock } = house;
-  const plan = await planAt(house.client, [PURCHASE]);
+deskTest("a plan that differs from the record with its hash is not executed", async (testAccount) => {
+  const { store, clock } = testAccount;
+  const plan = await planAt(testAccount.client, [PURCHASE]);
   await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
-  await approve(house, plan);
-  await using at = await executor(house, { onWait() {} });
-  const sent = house.count("orders.place");
+  await approve(testAccount, plan);
+  await using at = await executor(testAccount, { onWait() {} });
+  const sent = testAccount.count("orders.place");
   const other = { ...plan, cashBuffer: { HKD: "-1000000.00" } };
   assertEquals((await assertRejects(() => at.run(other, QUICK), BrokerError)).code, "plan-changed");
   assertEquals([sent(), (await findPlan(store, ACCOUNT, plan.hash))?.state], [0, "approved"]);

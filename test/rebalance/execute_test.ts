@@ -7,10 +7,10 @@ import { executor, planAt, PURCHASE, QUICK, RISING, SALES } from "./executor.ts"
 
 deskTest(
   "a plan is executed: sales first, then purchases, and the report says what it cost",
-  async (house) => {
-    const plan = await planAt(house.client, [...SALES, PURCHASE]);
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
     const sales = plan.trades.filter(({ side }) => side === "sell");
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       onWait({ used }) {
         if (used["buy 00700.HK"] === undefined) return;
         for (const { symbol, quantity } of sales) assertEquals(used[`sell ${symbol}`], quantity);
@@ -35,10 +35,10 @@ deskTest(
     assertStringIncludes(at.texts("placed").join(), "rounded to the tick");
     const placed = at.events.filter(({ kind }) => kind === "placed");
     assertEquals(placed.map(({ trade }) => trade).indexOf(2) >= 2, true);
-    const stored = await findPlan(house.store, ACCOUNT, plan.hash);
+    const stored = await findPlan(testAccount.store, ACCOUNT, plan.hash);
     assertEquals([stored?.state, stored?.report, stored?.approval?.by], ["done", report, "a script"]);
     // A plan that is done is not executed again.
-    const sent = house.count("orders.place");
+    const sent = testAccount.count("orders.place");
     assertEquals(await at.run(plan, QUICK), report);
     assertEquals(sent(), 0);
   },
@@ -46,12 +46,12 @@ deskTest(
 
 deskTest(
   "a purchase becomes smaller when the cash above the buffer is short, and the report has the reason",
-  async (house) => {
-    const { available = "0" } = await house.client.account.funds({ market: "hk" });
-    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "500" }], {
+  async (testAccount) => {
+    const { available = "0" } = await testAccount.client.account.funds({ market: "hk" });
+    const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "500" }], {
       cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
     });
-    await using at = await executor(house, { onWait() {} });
+    await using at = await executor(testAccount, { onWait() {} });
     const report = await at.run(plan, { ...QUICK, maxReprices: "5" });
     const [trade] = report.trades;
     assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "200", "300"]);
@@ -62,12 +62,12 @@ deskTest(
 
 deskTest(
   "purchases keep the cash buffer although the broker's cash shows them late",
-  async (house) => {
-    const { available = "0" } = await house.client.account.funds({ market: "hk" });
-    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "500" }], {
+  async (testAccount) => {
+    const { available = "0" } = await testAccount.client.account.funds({ market: "hk" });
+    const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "500" }], {
       cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
     });
-    await using at = await executor(house, { onWait() {}, cashLagMs: 25_000 });
+    await using at = await executor(testAccount, { onWait() {}, cashLagMs: 25_000 });
     const report = await at.run(plan, { ...QUICK, maxReprices: "15" });
     assertEquals([report.state, report.trades[0]!.filled], ["stopped", "200"]);
   },
@@ -75,13 +75,13 @@ deskTest(
 
 deskTest(
   "an order is repriced a limited number of times: each new order is for the unfilled rest, after the last order has ended",
-  async (house) => {
-    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "2000" }]);
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "2000" }]);
     let most = 0;
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       onWait: ({ open }) => void (most = Math.max(most, open.length)),
     });
-    const sent = house.count("orders.place");
+    const sent = testAccount.count("orders.place");
     const report = await at.run(plan, { peg: "bid", collar: "0.1", repriceEvery: "15s", maxReprices: "3" });
     assertEquals([sent(), most, at.texts("placed").length], [4, 1, 4]);
     const [trade] = report.trades;
@@ -94,9 +94,9 @@ deskTest(
 
 deskTest(
   "an execution ends at its deadline: its orders are cancelled, and it says what remains",
-  async (house) => {
-    const plan = await planAt(house.client, [PURCHASE]);
-    await using at = await executor(house, { onWait() {} });
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [PURCHASE]);
+    await using at = await executor(testAccount, { onWait() {} });
     const report = await at.run(plan, { peg: "bid", collar: "0.1", repriceEvery: "30m", deadline: "5m" });
     assertEquals([report.state, report.reason], [
       "stopped",
@@ -116,23 +116,27 @@ deskTest(
   { simulator: { script: RISING } },
 );
 
-deskTest("a market that moves beyond the collar ends the trade, and no order stays open", async (house) => {
-  const plan = await planAt(house.client, [{ symbol: "00027.HK", side: "sell", quantity: "1000" }]);
-  await using at = await executor(house, { onWait() {} });
-  const report = await at.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });
-  assertEquals(report.state, "stopped");
-  assertStringIncludes(report.trades[0]!.reason!, 'of "00027.HK" is more than 2 % from the plan\'s price');
-  assertEquals((await at.readBroker()).open, []);
-  assert(at.texts("cancelling").length + at.texts("placed").length > 0);
-}, {
-  simulator: {
-    script: [{ what: "price", symbol: "00027.HK", at: "2025-08-15 10:31", to: "36.00" }],
+deskTest(
+  "a market that moves beyond the collar ends the trade, and no order stays open",
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [{ symbol: "00027.HK", side: "sell", quantity: "1000" }]);
+    await using at = await executor(testAccount, { onWait() {} });
+    const report = await at.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });
+    assertEquals(report.state, "stopped");
+    assertStringIncludes(report.trades[0]!.reason!, 'of "00027.HK" is more than 2 % from the plan\'s price');
+    assertEquals((await at.readBroker()).open, []);
+    assert(at.texts("cancelling").length + at.texts("placed").length > 0);
   },
-});
+  {
+    simulator: {
+      script: [{ what: "price", symbol: "00027.HK", at: "2025-08-15 10:31", to: "36.00" }],
+    },
+  },
+);
 
-deskTest("a suspended listing ends its trade, and the other trades continue", async (house) => {
-  const plan = await planAt(house.client, [...SALES, PURCHASE]);
-  await using at = await executor(house, { onWait() {} });
+deskTest("a suspended listing ends its trade, and the other trades continue", async (testAccount) => {
+  const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
+  await using at = await executor(testAccount, { onWait() {} });
   const report = await at.run(plan, QUICK);
   assertEquals(report.state, "stopped");
   const [, netease, tencent] = report.trades;

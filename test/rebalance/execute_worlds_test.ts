@@ -54,8 +54,8 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       ...kind === 1 && { over: `${1 + below(10)}m` },
     }];
   });
-  deskTest(`world ${seed} of a plan keeps its caps and its buffer`, async (house) => {
-    const { client, simulator: { faults }, store, clock } = house;
+  deskTest(`world ${seed} of a plan keeps its caps and its buffer`, async (testAccount) => {
+    const { client, simulator: { faults }, store, clock } = testAccount;
     random = randomFrom(seed + 1_000_000); // the same for each store
     const { available = "0" } = await client.account.funds({ market: "hk" });
     const sales = (Object.keys(held) as (keyof typeof held)[]).filter(() => random() < 0.7).map((symbol) => ({
@@ -75,7 +75,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       cashBuffer: { HKD: subtract(available, String(below(600_000))) },
     });
     let stop = new AbortController();
-    await using at = await executor(house, {
+    await using at = await executor(testAccount, {
       async onWait() {
         const roll = random();
         if (roll < 0.02) faults.arm({ kind: "lost-answer", operation: "orders.place" });
@@ -120,7 +120,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       if (report?.state === "done") break;
       faults.clear();
       await clearHalt(store, ACCOUNT);
-      await house.pass(600_000, 10);
+      await testAccount.pass(600_000, 10);
       await approvePlan(store, { account: ACCOUNT, hash: plan.hash }, {
         by: "seed",
         at: clock.now(),

@@ -43,16 +43,16 @@ export interface AtBroker {
 
 /** Returns functions that execute plans, with the checks that the comment of this file describes. */
 export async function executor(
-  house: Pick<DeskUnderTest, "connect" | "machine" | "open" | "round">,
+  testAccount: Pick<DeskUnderTest, "connect" | "machine" | "open" | "round">,
   { onWait, cashLagMs }: {
     onWait?: (at: AtBroker) => void | Promise<void>;
     /** Delay of the cash that the execution reads, in milliseconds. */
     cashLagMs?: number;
   } = {},
 ) {
-  const watcher = await house.connect("memory");
+  const watcher = await testAccount.connect("memory");
   const figures: { at: number; funds: Awaited<ReturnType<Client["account"]["funds"]>> }[] = [];
-  const { now } = house.machine;
+  const { now } = testAccount.machine;
   const noteCash = async () => {
     figures.push({ at: now(), funds: await watcher.account.funds({ market: "hk" }) });
   };
@@ -115,10 +115,10 @@ export async function executor(
   };
   let failure: { error: unknown } | undefined;
   const machineFor = (plan: Plan): Machine => ({
-    ...house.machine,
+    ...testAccount.machine,
     setTimer: (ms, callback) =>
-      house.machine.setTimer(ms, async () => {
-        house.round();
+      testAccount.machine.setTimer(ms, async () => {
+        testAccount.round();
         try {
           if (cashLagMs !== undefined) await noteCash();
           await onWait?.(await checked(plan));
@@ -132,13 +132,13 @@ export async function executor(
     events,
     foreign,
     readBroker,
-    deskFor: (plan: Plan) => house.open({ machine: machineFor(plan), resolveMs: 0 }),
+    deskFor: (plan: Plan) => testAccount.open({ machine: machineFor(plan), resolveMs: 0 }),
     async run(
       plan: Plan,
       terms: Record<string, unknown> = {},
       options: RebalanceOptions = {},
     ): Promise<RebalanceReport> {
-      const desk = house.open({ machine: machineFor(plan), resolveMs: 0 });
+      const desk = testAccount.open({ machine: machineFor(plan), resolveMs: 0 });
       const report = await rebalance(cashLagMs === undefined ? desk : late(desk), plan, termsOf(terms), {
         onEvent: (event) => events.push(event),
         ...options,

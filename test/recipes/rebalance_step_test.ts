@@ -62,8 +62,8 @@ Deno.test("the numbers of a recipe keep their digits", pure, () => {
 
 deskTest(
   "with the mode plan, a plan that an earlier run left unfinished is named, and not continued",
-  async (house) => {
-    const { client, clock, store } = house;
+  async (testAccount) => {
+    const { client, clock, store } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
     const [at, key] = [clock.now(), { account: ACCOUNT, hash: plan.hash }];
     await recordPlan(store, {
@@ -75,9 +75,9 @@ deskTest(
     });
     await approvePlan(store, key, { by: "Ada", at, until: at + 60_000 });
     await beginPlan(store, key, { holder: "ended", at, leaseMs: 1, deadlineAt: at + 3_600_000 });
-    const sent = house.count("orders.place");
+    const sent = testAccount.count("orders.place");
     const noted: Noted = { artifacts: [], logs: [] };
-    const context = stepContext(undefined, { ...await withDesk(house) }, noted);
+    const context = stepContext(undefined, { ...await withDesk(testAccount) }, noted);
     try {
       const given = (mode: string, more: Record<string, unknown> = {}) =>
         rebalanceStep.params.parse({
@@ -108,12 +108,12 @@ deskTest(
 
 deskTest(
   "a plan is refused if its recipe changes before the execution begins, approved or not, and nothing is sent",
-  async (house) => {
-    const { clock, store } = house;
-    const desk = await withDesk(house);
+  async (testAccount) => {
+    const { clock, store } = testAccount;
+    const desk = await withDesk(testAccount);
     const recipeFile = `${desk.out}/rebalance.yaml`;
     const loaded = { file: recipeFile, sha256: await sha256(TEXT) };
-    const sent = house.count("orders.place");
+    const sent = testAccount.count("orders.place");
     const portfolio = { market: "hk", targets: { "00700.HK": "0.3" } };
     const given = rebalanceStep.params.parse({ mode: "confirm", portfolio });
     const noted: Noted = { artifacts: [], logs: [] };

@@ -52,8 +52,8 @@ function startCutter(address: { hostname: string; port: number }) {
 }
 
 Deno.test("a request cut after any number of bytes creates no order, and is sent once", async () => {
-  await using house = await openSimulatedAccount();
-  const { gatewayUrl, tradePassword, tradePasswordKey } = house.simulator.info;
+  await using testAccount = await openSimulatedAccount();
+  const { gatewayUrl, tradePassword, tradePasswordKey } = testAccount.simulator.info;
   const { hostname, port } = new URL(gatewayUrl);
   await using cutter = startCutter({ hostname, port: Number(port) });
   const url = `http://127.0.0.1:${cutter.port}`;
@@ -65,7 +65,7 @@ Deno.test("a request cut after any number of bytes creates no order, and is sent
   await client.orders.place(ORDER);
   const length = cutter.seen - before;
   assert(length > 200, `${length} bytes`);
-  const sent = house.count("orders.place");
+  const sent = testAccount.count("orders.place");
   const connections = cutter.connections;
   cutter.withAnswer = false;
   for (let bytes = 1; bytes < length; bytes++) {
@@ -73,7 +73,7 @@ Deno.test("a request cut after any number of bytes creates no order, and is sent
     const error = await client.orders.place(ORDER).catch((thrown: unknown) => thrown);
     assert(error instanceof OutcomeUnknownError, `cut after ${bytes} bytes: ${error}`);
   }
-  assertEquals([sent(), (await house.orderIds()).length], [0, 2]);
+  assertEquals([sent(), (await testAccount.orderIds()).length], [0, 2]);
   assertEquals(
     cutter.connections - connections,
     length - 1,
@@ -83,5 +83,5 @@ Deno.test("a request cut after any number of bytes creates no order, and is sent
   cutter.passBytes = length;
   const error = await client.orders.place(ORDER).catch((thrown: unknown) => thrown);
   assert(error instanceof OutcomeUnknownError);
-  assertEquals([sent(), (await house.orderIds()).length], [1, 3]);
+  assertEquals([sent(), (await testAccount.orderIds()).length], [1, 3]);
 });
