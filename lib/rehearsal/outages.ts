@@ -12,7 +12,7 @@ import {
 } from "../recipes/compile/written_times.ts";
 import { RecipeError } from "../recipes/mod.ts";
 import { readRecipeText } from "../recipes/schema/recipe_text.ts";
-import { checkSchema, type Found } from "../recipes/schema/schema_issues.ts";
+import { checkSchema, type Mistake } from "../recipes/schema/schema_issues.ts";
 
 /** Every kind of outage, with its description. */
 export const outageKinds = {
@@ -152,7 +152,7 @@ export function planOutages(outages: readonly Outage[], options: OutageOptions):
   throw new RecipeError("outages", issues);
 }
 
-function findFaults(value: unknown, options: OutageOptions): Found[] {
+function findFaults(value: unknown, options: OutageOptions): Mistake[] {
   const found = checkSchema(script, value);
   if (found.length > 0) return found;
   const outages = value as Outage[]; // the schema has accepted it
@@ -162,10 +162,10 @@ function findFaults(value: unknown, options: OutageOptions): Found[] {
   ];
 }
 
-const atIndex = (found: Found, index: number): Found => ({ ...found, path: [index, ...found.path] });
+const atIndex = (found: Mistake, index: number): Mistake => ({ ...found, path: [index, ...found.path] });
 
-function faultsOf({ at, what, for: span, by, recipe, catchUp }: Outage, options: OutageOptions): Found[] {
-  const found: Found[] = [];
+function faultsOf({ at, what, for: span, by, recipe, catchUp }: Outage, options: OutageOptions): Mistake[] {
+  const found: Mistake[] = [];
   const wrong = (member: string, message: string) => found.push({ path: [member], message });
   const instant = Date.parse(at);
   if (instant < options.from || instant > options.to) {
@@ -192,8 +192,8 @@ function faultsOf({ at, what, for: span, by, recipe, catchUp }: Outage, options:
   return found;
 }
 
-function overlaps(outages: readonly Outage[]): Found[] {
-  const found: Found[] = [];
+function overlaps(outages: readonly Outage[]): Mistake[] {
+  const found: Mistake[] = [];
   const last = new Map<string, { what: OutageKind; end: number }>();
   const inOrder = outages.map((each, index) => ({ ...each, index, from: Date.parse(each.at) }))
     .sort((a, b) => a.from - b.from || a.index - b.index);

@@ -31,7 +31,7 @@ import type { RecipeSource, StepSource } from "../schema/recipe_source.ts";
 import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "../schema/recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
 import { micOf } from "../engine/step_context.ts";
-import { checkSchema, expected, type Found } from "../schema/schema_issues.ts";
+import { checkSchema, expected, type Mistake } from "../schema/schema_issues.ts";
 import { Budget } from "../expressions/budget.ts";
 import { secretOf, STEPS_AT_CHECK } from "../expressions/templates.ts";
 import { ANY, type Type } from "../expressions/value_types.ts";
@@ -121,7 +121,7 @@ async function compileValue(
   value: unknown,
   { text, fileName, code }: RecipeFile,
   options: CompileOptions,
-): Promise<{ recipe?: CompiledRecipe; found: Found[] }> {
+): Promise<{ recipe?: CompiledRecipe; found: Mistake[] }> {
   const excess = findExcess(value);
   if (excess !== undefined) return { found: [excess] };
   const found = checkSchema(recipeSchema, value);
@@ -133,7 +133,7 @@ async function compileValue(
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { found };
   // Read only valid members.
   const source = value as RecipeSource;
-  const late: Found[] = [];
+  const late: Mistake[] = [];
   const params = isFine("params") ? readParams(source, late) : {};
   const { schedules, found: wrongSchedules } = await compileSchedules(source.schedule, isFine);
   late.push(...wrongSchedules);
@@ -253,7 +253,7 @@ function plainStep(
   return step;
 }
 
-function readParams(source: RecipeSource, late: Found[]): Record<string, ReadParam> {
+function readParams(source: RecipeSource, late: Mistake[]): Record<string, ReadParam> {
   const params: Record<string, ReadParam> = {};
   for (const [name, given] of Object.entries(source.params ?? {})) {
     const read = readParam(given);
@@ -307,7 +307,7 @@ function limitsIn({ limits = {} }: RecipeSource): LimitTexts {
   );
 }
 
-function readWindow({ window }: RecipeSource, late: Found[]): SessionSpan | undefined {
+function readWindow({ window }: RecipeSource, late: Mistake[]): SessionSpan | undefined {
   if (window === undefined) return undefined;
   const span = readSpan(window);
   if (!("expected" in span)) return span;
@@ -320,11 +320,11 @@ type Notice = CompiledNotice & { secretNames: ReadonlySet<string> };
 async function compileNotices(
   { notify = [] }: RecipeSource,
   around: StepCompileContext,
-  late: Found[],
+  late: Mistake[],
 ): Promise<Notice[]> {
   const notices: Notice[] = [];
   for (const [index, { on, uses = "notify", with: given, fallback }] of notify.entries()) {
-    const compile = async (source: Pick<StepSource, "uses" | "with">, at: Found["path"]) => {
+    const compile = async (source: Pick<StepSource, "uses" | "with">, at: Mistake["path"]) => {
       const { step, found } = await compileStep({ id: `notify-${index + 1}`, ...source }, around);
       late.push(...found.map((issue) => ({ ...issue, path: [...at, ...issue.path] })));
       if (source.uses === "run") {

@@ -13,7 +13,7 @@ import type { Expression } from "../expressions/expressions.ts";
 import { bindParams, type ReadParam } from "../schema/recipe_params.ts";
 import type { StepSource } from "../schema/recipe_source.ts";
 import { MOST_ISSUES } from "../recipe_error.ts";
-import { expected, type Found, valueAt } from "../schema/schema_issues.ts";
+import { expected, type Mistake, valueAt } from "../schema/schema_issues.ts";
 import { findMaker, type TypeOf } from "./step_source.ts";
 import { isHole, readTemplate, secretOf, type Template } from "../expressions/templates.ts";
 import {
@@ -69,7 +69,7 @@ export interface StepCompileContext {
 /** Result of compiling a step: the step, if possible, and its mistakes. */
 export interface StepResult {
   step?: CompiledStep & { keepAlive?: boolean; mostEveryMs?: number; secretNames: ReadonlySet<string> };
-  found: Found[];
+  found: Mistake[];
 }
 
 /** Returns whether a value contains an expression or a secret, so that it is only known during the run. */
@@ -201,7 +201,7 @@ type Holes = ReadonlyMap<string, Type>;
 function typesOf(
   { expressions }: Template,
   around: StepCompileContext,
-  found: Found[],
+  found: Mistake[],
 ): Map<string, Type> {
   const types = new Map<string, Type>();
   for (const { path, expression, whole } of expressions) {
@@ -213,8 +213,8 @@ function typesOf(
 
 function typeOfExpression(
   expression: Expression,
-  path: Found["path"],
-  { around, found }: { around: StepCompileContext; found: Found[] },
+  path: Mistake["path"],
+  { around, found }: { around: StepCompileContext; found: Mistake[] },
 ): Type {
   const { outputs, sessions, isNotice } = around;
   const params = Object.fromEntries(
@@ -228,7 +228,7 @@ function typeOfExpression(
   return type;
 }
 
-function checkCondition(condition: Expression, around: StepCompileContext, found: Found[]): void {
+function checkCondition(condition: Expression, around: StepCompileContext, found: Mistake[]): void {
   const before = found.length;
   const type = typeOfExpression(condition, ["if"], { around, found });
   if (found.length === before && !mayBe(type, FLAG)) {
@@ -241,9 +241,9 @@ function valuesOf(params: StepCompileContext["params"]): Record<string, unknown>
   return Object.fromEntries(Object.entries(params).map(([name, each]) => [name, each?.value]));
 }
 
-function checkHoles(types: Holes, params: Type, early: unknown): Found[] {
+function checkHoles(types: Holes, params: Type, early: unknown): Mistake[] {
   return [...types].flatMap(([key, type]) => {
-    const path: Found["path"] = JSON.parse(key); // `typesOf` wrote the key
+    const path: Mistake["path"] = JSON.parse(key); // `typesOf` wrote the key
     const wanted = isKnownLater(valueAt(early, path)) ? typeAt(params, path) : undefined;
     return wanted === undefined || mayTake(wanted, type) ? [] : [expected(path, misfit(wanted, type))];
   });
@@ -256,7 +256,7 @@ function misfit(wanted: Type, given: Type): string {
 }
 
 /** Adds the wrong value to a mistake if an expression computes that value from the recipe's parameters. */
-function atSource({ path, message, ...rest }: Found, { expressions }: Template, early: unknown): Found {
+function atSource({ path, message, ...rest }: Mistake, { expressions }: Template, early: unknown): Mistake {
   const from = expressions.find((each) => each.path.every((step, index) => step === path[index]));
   if (from === undefined || !from.expression.isFixed) return { ...rest, path: ["with", ...path], message };
   const value = valueAt(early, path);
@@ -307,7 +307,7 @@ function withoutSecrets(
 async function otherRecipe(
   { uses }: StepSource,
   { around, early, types }: { around: StepCompileContext; early: Record<string, unknown>; types: Holes },
-  found: Found[],
+  found: Mistake[],
 ): Promise<KnownRecipe | undefined> {
   const { findRecipe } = around;
   const name = early.recipe;
@@ -352,11 +352,11 @@ function checkGiven(
   { name = "", params = {}, paramTypes }: KnownRecipe,
   given: unknown,
   types: Holes,
-): Found[] {
+): Mistake[] {
   if (paramTypes === undefined || typeof given === "string") return [];
   const path = ["with", "params"];
   const found = [...types].flatMap(([key, type]) => {
-    const [member, own, ...deeper]: Found["path"] = JSON.parse(key); // `typesOf` wrote the key
+    const [member, own, ...deeper]: Mistake["path"] = JSON.parse(key); // `typesOf` wrote the key
     const isParam = member === "params" && deeper.length === 0 && Object.hasOwn(paramTypes, String(own));
     const wanted = isParam ? paramTypes[String(own)] : undefined;
     return wanted === undefined || mayTake(typeOfParam(wanted), type) ? [] : [
@@ -381,7 +381,7 @@ function checkGiven(
   return found;
 }
 
-async function compileCondition(source: StepSource["if"], found: Found[]): Promise<Expression | undefined> {
+async function compileCondition(source: StepSource["if"], found: Mistake[]): Promise<Expression | undefined> {
   if (source === undefined) return undefined;
   const text = String(source).trim();
   const expression = isHole(text) ? text.slice(3, -2).trim() : text;
@@ -402,7 +402,7 @@ function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
   );
 }
 
-function needsOf({ id, needs = [] }: StepSource, around: StepCompileContext, found: Found[]): Set<string> {
+function needsOf({ id, needs = [] }: StepSource, around: StepCompileContext, found: Mistake[]): Set<string> {
   const named = typeof needs === "string" ? [needs] : needs;
   for (const [index, need] of named.entries()) {
     const path = typeof needs === "string" ? ["needs"] : ["needs", index];
@@ -421,11 +421,11 @@ function stepProblem(name: string, { earlier, all }: StepCompileContext, id?: st
 
 interface NameCheck {
   id: string;
-  path: Found["path"];
+  path: Mistake["path"];
   around: StepCompileContext;
   /** Is filled with the steps whose outputs the expression reads, because these steps must run first. */
   needs: Set<string>;
-  found: Found[];
+  found: Mistake[];
 }
 
 function checkNames({ outputs, params }: Expression, { id, path, around, needs, found }: NameCheck): void {

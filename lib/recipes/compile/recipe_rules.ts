@@ -18,7 +18,7 @@ import { durationOf, readDuration, showDuration } from "./written_times.ts";
 import type { RecipeSource } from "../schema/recipe_source.ts";
 import { gapOver } from "./schedule.ts";
 import { micOf } from "../engine/step_context.ts";
-import { expected, type Found } from "../schema/schema_issues.ts";
+import { expected, type Mistake } from "../schema/schema_issues.ts";
 
 const MINUTE = 60_000;
 const COVERED_DAYS = 60;
@@ -81,9 +81,9 @@ export function findUnsafe(recipe: {
   steps: readonly CompiledStep[];
   now: number | undefined;
   calendars: Calendars;
-}): Found[] {
+}): Mistake[] {
   const { source, recipeClass, schedules, window, now } = recipe;
-  const found: Found[] = [];
+  const found: Mistake[] = [];
   for (const [index, step] of source.steps.entries()) {
     const effect = recipe.steps.find(({ id }) => id === step?.id)?.effect;
     if (effect !== "write") continue;
@@ -135,7 +135,10 @@ export function findUnsafe(recipe: {
 }
 
 /** Checks that no jitter exceeds the deadline. Otherwise runs would be skipped on days that nobody can predict. */
-function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly CompiledSchedule[]): Found[] {
+function checkDeadline(
+  deadline: RecipeSource["deadline"],
+  schedules: readonly CompiledSchedule[],
+): Mistake[] {
   const deadlineMs = typeof deadline === "string" ? readDuration(deadline) : undefined;
   if (deadlineMs === undefined) return [];
   return schedules.flatMap((schedule) =>
@@ -155,8 +158,8 @@ export async function findSlow(
     schedules: readonly CompiledSchedule[];
     steps: readonly (CompiledStep & { mostEveryMs?: number })[];
   },
-): Promise<Found[]> {
-  const found: Found[] = [];
+): Promise<Mistake[]> {
+  const found: Mistake[] = [];
   /** Intervals by schedule and limit, because steps of one kind have the same limit. */
   const gaps = new Map<string, number | undefined>();
   for (const { id, uses, mostEveryMs } of steps) {
@@ -186,7 +189,7 @@ export async function findSlow(
   return found;
 }
 
-function checkWindow({ from, to }: SessionSpan): Found[] {
+function checkWindow({ from, to }: SessionSpan): Mistake[] {
   const startsInside = from.anchor === "open" ? from.offsetMs >= 0 : from.anchor === "close";
   const endsInside = to.anchor === "close"
     ? to.offsetMs <= -WINDOW_MARGIN_MS
@@ -195,7 +198,7 @@ function checkWindow({ from, to }: SessionSpan): Found[] {
   return [expected(["window"], "a window within the session that ends at least 10m before its close")];
 }
 
-function checkCoverage(calendars: Calendars, mic: Mic, now: number): Found[] {
+function checkCoverage(calendars: Calendars, mic: Mic, now: number): Mistake[] {
   const { through } = calendars.coverage(mic);
   const needed = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
     .add({ days: COVERED_DAYS });
@@ -221,7 +224,7 @@ const recipeLimits = {
  * Returns the first limit that is exceeded, or the first name that no member may have. The caller has already limited
  * the nesting depth.
  */
-export function findExcess(recipe: unknown): Found | undefined {
+export function findExcess(recipe: unknown): Mistake | undefined {
   const { steps, notices, schedules } = recipeLimits;
   for (const [name, most] of [["steps", steps], ["notify", notices], ["schedule", schedules]] as const) {
     const list = typeof recipe === "object" && recipe !== null && name in recipe

@@ -8,7 +8,7 @@ import { type Issue, messageOf } from "../../errors.ts";
 import type { CompiledSchedule } from "../compiled.ts";
 import { durationOf, readAt, readDuration, readSpan, SHORTEST_EVERY_MS } from "./written_times.ts";
 import type { RecipeSource, ScheduleSource } from "../schema/recipe_source.ts";
-import { expected, type Found } from "../schema/schema_issues.ts";
+import { expected, type Mistake } from "../schema/schema_issues.ts";
 import { lazily } from "../../lazy.ts";
 
 const loadCroner = lazily(() => import("croner"));
@@ -21,11 +21,11 @@ const loadCroner = lazily(() => import("croner"));
 export async function compileSchedules(
   source: RecipeSource["schedule"],
   isFine: (...at: Issue["path"]) => boolean,
-): Promise<{ schedules: CompiledSchedule[]; found: Found[] }> {
+): Promise<{ schedules: CompiledSchedule[]; found: Mistake[] }> {
   if (source === undefined) return { schedules: [], found: [] };
   const list = Array.isArray(source) ? source : [source];
   const schedules: CompiledSchedule[] = [];
-  const found: Found[] = [];
+  const found: Mistake[] = [];
   const ids = new Set<string>();
   for (const [index, each] of list.entries()) {
     const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
@@ -70,8 +70,8 @@ function compileOne(source: ScheduleSource): WithoutId {
 }
 
 /** Checks each member of a valid form, even if other members have mistakes. */
-async function checkMembers(source: ScheduleSource, isFine: (member: string) => boolean): Promise<Found[]> {
-  const found: Found[] = [];
+async function checkMembers(source: ScheduleSource, isFine: (member: string) => boolean): Promise<Mistake[]> {
+  const found: Mistake[] = [];
   const textOf = (member: string): string | undefined => {
     // A schedule is a map; without a valid form, its members and their types are unknown.
     const value = (source as unknown as Record<string, unknown>)[member];
@@ -161,7 +161,7 @@ export async function gapOver(schedule: CompiledSchedule, limitMs: number): Prom
   return gaps === 0 && limitMs < DAY_MS ? DAY_MS : undefined;
 }
 
-async function checkCron(cron: string, timezone: string): Promise<Found[]> {
+async function checkCron(cron: string, timezone: string): Promise<Mistake[]> {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5) return [expected(["cron"], 'five fields, such as "0 20 * * 1-5"')];
   const { Cron } = await loadCroner();

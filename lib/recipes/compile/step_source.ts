@@ -17,7 +17,7 @@ import type { StepDescription } from "../own_steps/step_messages.ts";
 import { paramFault } from "../schema/recipe_params.ts";
 import { namesSecret } from "../schema/open_addresses.ts";
 import { MOST_ISSUES } from "../recipe_error.ts";
-import { checkSchema, expected, type Found, valueAt } from "../schema/schema_issues.ts";
+import { checkSchema, expected, type Mistake, valueAt } from "../schema/schema_issues.ts";
 import {
   ANY,
   FLAG,
@@ -65,9 +65,9 @@ interface StepMaker {
   /** Returns the parameter that a run needs if its slot has no session. */
   needsSession?: StepKind["needsSession"];
   /** Returns the mistakes that can be found from the types of expressions. */
-  checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Found[];
+  checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Mistake[];
   /** Returns the mistakes of the parameters. `isKnownLater` returns whether a value is only known during the run. */
-  check(given: Readonly<Record<string, unknown>>, isKnownLater: (value: unknown) => boolean): Found[];
+  check(given: Readonly<Record<string, unknown>>, isKnownLater: (value: unknown) => boolean): Mistake[];
   /** Runs the step with evaluated parameters. */
   run(given: Readonly<Record<string, unknown>>, context: StepContext, typeOf: TypeOf): Promise<unknown>;
   plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
@@ -90,7 +90,7 @@ interface StepFileContext {
  *
  * @param around Where custom steps are, and how their code is loaded.
  */
-export async function findMaker(uses: string, around: StepFileContext): Promise<StepMaker | Found> {
+export async function findMaker(uses: string, around: StepFileContext): Promise<StepMaker | Mistake> {
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
   const kind = await findStepKind(uses);
   if (kind !== undefined) return kindMaker(kind);
@@ -123,7 +123,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
     ...kind.needsSession !== undefined && { needsSession: kind.needsSession },
     ...kind.checkTypes !== undefined && {
       checkTypes(given, typeOf) {
-        const found: Found[] = [];
+        const found: Mistake[] = [];
         kind.checkTypes!(given, typeOf, (path, text) => found.push(expected(path, text)));
         return found;
       },
@@ -191,7 +191,7 @@ function operationMaker(operation: AnyOperation): StepMaker {
     check(given, isKnownLater) {
       const params = normalizeParams(fields, given);
       return issuesOf(params).slice(0, MOST_ISSUES).flatMap(
-        ({ path, expected: text }): Found[] => {
+        ({ path, expected: text }): Mistake[] => {
           const isName = path.length === 1 && typeof path[0] === "string" && !Object.hasOwn(fields, path[0]);
           if (!isName) return isKnownLater(valueAt(params, path)) ? [] : [expected(path, text)];
           const names = Object.keys(fields);
@@ -248,7 +248,7 @@ function eitherSpelling(type: ValueType<unknown>): Type {
 async function ownMaker(
   uses: string,
   { folder, signal, codeOf, withoutCode }: StepFileContext,
-): Promise<StepMaker | Found> {
+): Promise<StepMaker | Mistake> {
   if (!/^\.\/(?!\/|.*(\.\.\/|\/\/|[\\?#]|%2[ef])).+\.ts$/i.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
   }
@@ -323,8 +323,8 @@ function outputFaults({ outputs = {} }: StepDescription, output: unknown): strin
   });
 }
 
-function checkOwn(types: StepDescription["params"], given: Readonly<Record<string, unknown>>): Found[] {
-  const found: Found[] = Object.keys(given).filter((name) => !Object.hasOwn(types, name)).slice(
+function checkOwn(types: StepDescription["params"], given: Readonly<Record<string, unknown>>): Mistake[] {
+  const found: Mistake[] = Object.keys(given).filter((name) => !Object.hasOwn(types, name)).slice(
     0,
     MOST_ISSUES,
   ).map((name) => ({

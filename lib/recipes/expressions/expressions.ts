@@ -23,7 +23,7 @@ export interface Expression {
   /** Whether the expression uses only parameters, so that its value is known before the run. */
   isFixed: boolean;
   /** Infers the type of the value, and finds parts that can never have a value. */
-  typed(known: Known): Inferred;
+  typed(known: KnownTypes): Inferred;
   /**
    * Returns the value. Throws `ExpressionError` if there is no value, or if the budget is too small.
    *
@@ -33,7 +33,7 @@ export interface Expression {
 }
 
 /** What is known before the run about the variables of an expression. */
-interface Known {
+interface KnownTypes {
   params: Readonly<Record<string, Type>>;
   /** Output types of the earlier steps, by id. */
   outputs: Readonly<Record<string, Type>>;
@@ -72,7 +72,7 @@ const session = recordOf(
 );
 
 /** Returns the type of each variable. */
-function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly<Record<string, Type>> {
+function variableTypes({ params, outputs, sessions, isNotice }: KnownTypes): Readonly<Record<string, Type>> {
   const ofSlot = sessions === "none" ? NULL : oneOf([session, NULL]);
   return {
     recipe: TEXT,

@@ -7,7 +7,7 @@ import type { Issue } from "../../errors.ts";
 import type { StepScope } from "../compiled.ts";
 import { Budget } from "./budget.ts";
 import type { Expression, ExpressionProblem } from "./expressions.ts";
-import { expected, type Found } from "../schema/schema_issues.ts";
+import { expected, type Mistake } from "../schema/schema_issues.ts";
 import { lazily } from "../../lazy.ts";
 
 const loadExpressions = lazily(() => import("./expressions.ts"));
@@ -24,7 +24,7 @@ export interface Template {
    * Inserts all values that are known before the run. Returns the parameters, and the mistakes of known values. A value
    * that needs more than the budget is left as written.
    */
-  settle(params: Readonly<Record<string, unknown>>, budget?: Budget): { given: unknown; found: Found[] };
+  settle(params: Readonly<Record<string, unknown>>, budget?: Budget): { given: unknown; found: Mistake[] };
   /** Inserts all values. Only this function reads secrets. */
   fill(
     scope: StepScope,
@@ -58,8 +58,8 @@ export function secretOf(value: unknown): string | undefined {
 export async function readTemplate(
   source: unknown,
   at: Issue["path"],
-): Promise<{ template: Template; found: Found[] }> {
-  const found: Found[] = [];
+): Promise<{ template: Template; found: Mistake[] }> {
+  const found: Mistake[] = [];
   const secrets: { path: Issue["path"]; name: string }[] = [];
   const expressions: { path: Issue["path"]; expression: Expression; whole: boolean }[] = [];
   const fillers = new Map<string, Filler>();
@@ -146,8 +146,8 @@ function settle(
     at: Issue["path"];
     budget?: Budget;
   },
-): { given: unknown; found: Found[] } {
-  const found: Found[] = [];
+): { given: unknown; found: Mistake[] } {
+  const found: Mistake[] = [];
   const scope: StepScope = { recipe: "", runKey: "", slot: "", params, outputs: {} };
   const visit = (value: unknown, path: Issue["path"]): unknown => {
     if (Array.isArray(value)) return value.map((each, index) => visit(each, [...path, index]));

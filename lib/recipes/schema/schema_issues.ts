@@ -9,7 +9,7 @@ import type { Issue } from "../../errors.ts";
 import { MOST_ISSUES } from "../recipe_error.ts";
 
 /** A mistake in a recipe, by path. */
-export interface Found {
+export interface Mistake {
   path: Issue["path"];
   /** The text after the path. */
   message: string;
@@ -20,10 +20,13 @@ export interface Found {
 }
 
 /** Returns a mistake that says what was expected instead of a value. */
-export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
+export const expected = (path: Issue["path"], text: string): Mistake => ({
+  path,
+  message: `expected ${text}`,
+});
 
 /** Checks a value against a schema and explains the mistakes, up to the limit. */
-export function checkSchema(schema: z.ZodType, value: unknown): Found[] {
+export function checkSchema(schema: z.ZodType, value: unknown): Mistake[] {
   const result = schema.safeParse(value);
   if (result.success) return [];
   let node: Node | undefined;
@@ -38,7 +41,7 @@ function explain(
   value: unknown,
   before: Issue["path"],
   known: (path: Issue["path"]) => string[],
-): Found[] {
+): Mistake[] {
   const path = [...before, ...issue.path.map((step) => typeof step === "symbol" ? String(step) : step)];
   switch (issue.code) {
     case "unrecognized_keys":
