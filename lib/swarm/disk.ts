@@ -28,7 +28,7 @@ export class SqliteError extends Error {
 }
 
 /** Effects of a statement, computed once for each SQL text. */
-interface Known {
+interface StatementEffects {
   db: DatabaseSync;
   sql: string;
   /** Whether it changes something that the invariants compare. */
@@ -53,10 +53,10 @@ export class Disk implements Disposable {
   readonly #undo: (() => void)[] = [];
 
   constructor() {
-    const known = new WeakMap<object, Known>();
+    const known = new WeakMap<object, StatementEffects>();
     const database = DatabaseSync.prototype as Any;
     const statement = StatementSync.prototype as Any;
-    const knownExec = new Map<string, Omit<Known, "db">>();
+    const knownExec = new Map<string, Omit<StatementEffects, "db">>();
     this.#replace(database, "exec", (original) =>
       this.#guarded(original, (db, [sql]) => {
         let found = knownExec.get(sql);
@@ -111,8 +111,8 @@ export class Disk implements Disposable {
     this.#undo.push(() => on[name] = original);
   }
 
-  #guarded(original: Any, aboutOf: (self: Any, args: Any[]) => Known): Any {
-    const count = ({ db, isOfDesk, intentOf }: Known, args: Any[]) => {
+  #guarded(original: Any, aboutOf: (self: Any, args: Any[]) => StatementEffects): Any {
+    const count = ({ db, isOfDesk, intentOf }: StatementEffects, args: Any[]) => {
       let changing = this.#changing.get(db);
       if (isOfDesk) {
         if (changing === undefined) this.#changing.set(db, changing = new Set());
@@ -148,7 +148,7 @@ export class Disk implements Disposable {
   }
 }
 
-function aboutOf(sql: string): Omit<Known, "db"> {
+function aboutOf(sql: string): Omit<StatementEffects, "db"> {
   const isOfDesk = /^\s*(insert into|update|delete from) (intent|halt)\b/i.test(sql);
   // The id of the intent is the value at this place among the values of the statement.
   const before = /^\s*update intent set [^]*? where id = (?=\?)|^\s*insert into intent \(id,/i.exec(sql);

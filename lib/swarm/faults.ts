@@ -47,11 +47,11 @@ export interface FaultTarget {
   /** A person halts trading for a time. */
   halt(ms: number): void;
   /** The owner places an order in the broker's app. */
-  tradeByHand(size: number): void;
+  tradeAsOwner(size: number): void;
   /** The owner places the latest order once more in the broker's app. */
-  repeatByHand(): void;
+  repeatAsOwner(): void;
   /** The owner amends or cancels an order of ours in the broker's app. */
-  changeByHand(size: number): void;
+  changeAsOwner(size: number): void;
 }
 
 /** A kind of fault. */
@@ -288,19 +288,19 @@ export const faultTable = {
   "foreign-order": {
     text: "the owner places an order in the broker's app, perhaps with the terms of an order of ours",
     perDay: 4,
-    strike: (target, size) => target.tradeByHand(size),
+    strike: (target, size) => target.tradeAsOwner(size),
   },
   "repeated-order": {
     text: "the owner places our latest order once more in the broker's app",
     perDay: 5,
     state: "unknown",
-    strike: (target) => target.repeatByHand(),
+    strike: (target) => target.repeatAsOwner(),
   },
   "changed-order": {
     text: "the owner amends or cancels one of our latest open orders in the broker's app",
     perDay: 5,
     state: "unknown",
-    strike: (target, size) => target.changeByHand(size),
+    strike: (target, size) => target.changeAsOwner(size),
   },
   "stop-within": {
     text: "a process gets no processor for up to three minutes in the middle of a run or an order",

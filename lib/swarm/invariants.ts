@@ -30,7 +30,7 @@ import {
 import type { Process, World } from "./world.ts";
 
 /** The data of a check. */
-export interface Seen {
+export interface CheckData {
   swarm: Swarm;
   /** Intents of the account, newest first. */
   intents: readonly Intent[];
@@ -59,7 +59,7 @@ interface Invariant {
   /** A rule that must hold. */
   text: string;
   /** Returns what is wrong; `undefined` if the rule holds. */
-  check(seen: Seen): string | undefined;
+  check(seen: CheckData): string | undefined;
 }
 
 const describe = (intent: Intent) => `intent ${intent.id} (${intent.operation}, "${intent.state}")`;
@@ -408,7 +408,7 @@ const shown = ({ name, params, orderIds }: Executed) =>
 /** Reads the store and applies the invariants. */
 export class Checker {
   readonly #swarm: Swarm;
-  readonly #writers: Seen["writers"];
+  readonly #writers: CheckData["writers"];
   readonly #claims = new Map<string, Executed>();
   readonly #sent = new Set<string>();
   #executed = 0;
@@ -418,7 +418,7 @@ export class Checker {
   #planOrders: readonly PlanOrder[] = [];
   #wasHalted = false;
 
-  constructor(swarm: Swarm, writers: Seen["writers"]) {
+  constructor(swarm: Swarm, writers: CheckData["writers"]) {
     this.#swarm = swarm;
     this.#writers = writers;
   }
@@ -472,7 +472,7 @@ export class Checker {
     this.#planOrders = this.#plans.size === 0 ? [] : planOrdersOf(byId, this.#claims, swarm.truth.orders);
     const halt = swarm.people.halts.at(-1);
     const isHalted = halt !== undefined && halt.to === undefined;
-    const seen: Seen = {
+    const seen: CheckData = {
       swarm,
       intents,
       byId,

@@ -121,13 +121,13 @@ export class People {
   }
 
   /** Lets the owner trade in the broker's app. */
-  tradeByHand(size: number): void {
-    this.#truth.byHand(() => {
+  tradeAsOwner(size: number): void {
+    this.#truth.asOwner(() => {
       const own = [...this.#truth.orders.values()];
       const like = own.filter(({ by }) => by === "desk")[Math.floor(size * own.length)];
       const isSale = size > 0.8;
-      const held = isSale ? this.#heldSymbols() : SYMBOLS;
-      const symbol = held[Math.floor(size * 977) % held.length];
+      const symbols = isSale ? this.#heldSymbols() : SYMBOLS;
+      const symbol = symbols[Math.floor(size * 977) % symbols.length];
       if (symbol === undefined) return; // the account has no holdings
       const terms = like !== undefined && size < 0.5
         ? { symbol: like.symbol, side: like.side, price: like.price, quantity: like.quantity }
@@ -137,21 +137,21 @@ export class People {
           price: priceNear(this.#truth.lastPrice(symbol), isSale ? -0.01 : -0.02, this.#world.now),
           quantity: lots(symbol, 1, this.#world.now),
         };
-      this.#placeByHand(terms);
+      this.#placeAsOwner(terms);
     });
   }
 
   /** Lets the owner place our latest order once more in the broker's app. */
-  repeatByHand(): void {
-    this.#truth.byHand(() => {
+  repeatAsOwner(): void {
+    this.#truth.asOwner(() => {
       const last = this.#truth.executed.findLast(({ name, by }) => name === "orders.place" && by === "desk");
-      if (last !== undefined) this.#placeByHand(last.params);
+      if (last !== undefined) this.#placeAsOwner(last.params);
     });
   }
 
   /** Lets the owner amend or cancel one of our latest open orders in the broker's app. */
-  changeByHand(size: number): void {
-    this.#truth.byHand(() => {
+  changeAsOwner(size: number): void {
+    this.#truth.asOwner(() => {
       const open = [...this.#truth.orders.values()].filter(({ by, status }) =>
         by === "desk" && liveStatuses.includes(status)
       );
@@ -160,22 +160,22 @@ export class People {
       const { orderId, symbol, side, quantity, price } = order;
       const part = (size * 7919) % 1;
       const terms = { market: "hk", orderId, symbol, quantity, price, orderType: "enhanced-limit" };
-      if (part < 0.3) return this.#callByHand("orders.cancel", terms);
+      if (part < 0.3) return this.#callAsOwner("orders.cancel", terms);
       const near = priceNear(Number(price), side === "buy" ? -0.01 : 0.01, this.#world.now);
       const lot = lots(symbol, 1, this.#world.now);
       const isReduced = part < 0.6 && compare(quantity, lot) > 0;
-      this.#callByHand("orders.amend", {
+      this.#callAsOwner("orders.amend", {
         ...terms,
         ...isReduced ? { quantity: subtract(quantity, lot) } : { price: near },
       });
     });
   }
 
-  #placeByHand(terms: Readonly<Record<string, unknown>>): void {
-    this.#callByHand("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
+  #placeAsOwner(terms: Readonly<Record<string, unknown>>): void {
+    this.#callAsOwner("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
   }
 
-  #callByHand(name: Executed["name"], params: Readonly<Record<string, unknown>>): void {
+  #callAsOwner(name: Executed["name"], params: Readonly<Record<string, unknown>>): void {
     try {
       this.#truth.broker.call(name, params);
     } catch {

@@ -170,8 +170,8 @@ async function act(client: Trader, random: () => number, surroundings: Surroundi
   const last = Number(quote?.lastPrice ?? "0");
   if (last === 0) return;
   const holdings = await client.account.holdings({ market });
-  const held = holdings.find((each) => each.symbol === symbol);
-  const isSell = random() < 0.4 && Number(held?.sellableQuantity ?? 0) > 0;
+  const holding = holdings.find((each) => each.symbol === symbol);
+  const isSell = random() < 0.4 && Number(holding?.sellableQuantity ?? 0) > 0;
   const offset = (random() - 0.5) * 2 * distance;
   const lot = Number(lots(symbol, 1, world.now));
   const most = Math.max(3, Math.floor(orderValue / (last * lot)));
@@ -194,10 +194,10 @@ export async function schedule(process: Process, surroundings: Surroundings): Pr
   /** Whether the login of the connection was taken over or refused. */
   let isStale = false;
   const connected = async () => {
-    const held = { now: world.now, needsAccount: true };
-    const isHeld = await takenOverBy(store, truth.account) ??
-      await refusedLoginOn(store, truth.account, held);
-    if (isStale && isHeld === undefined) {
+    const asOf = { now: world.now, needsAccount: true };
+    const whyOut = await takenOverBy(store, truth.account) ??
+      await refusedLoginOn(store, truth.account, asOf);
+    if (isStale && whyOut === undefined) {
       isStale = false;
       await client?.then((each) => each.close(), () => {});
       client = undefined;

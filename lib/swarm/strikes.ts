@@ -303,16 +303,16 @@ export class Strikes implements FaultTarget {
     this.#surroundings.people.halt(ms);
   }
 
-  tradeByHand(size: number): void {
-    this.#surroundings.people.tradeByHand(size);
+  tradeAsOwner(size: number): void {
+    this.#surroundings.people.tradeAsOwner(size);
   }
 
-  repeatByHand(): void {
-    this.#surroundings.people.repeatByHand();
+  repeatAsOwner(): void {
+    this.#surroundings.people.repeatAsOwner();
   }
 
-  changeByHand(size: number): void {
-    this.#surroundings.people.changeByHand(size);
+  changeAsOwner(size: number): void {
+    this.#surroundings.people.changeAsOwner(size);
   }
 
   #pick(size: number): Process | undefined {

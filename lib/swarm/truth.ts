@@ -36,7 +36,7 @@ export interface TrueOrder {
   /** Whether it ended with the market's day, and not by a cancellation. */
   hasLapsed: boolean;
   /** Whether the owner has amended it in the broker's app. */
-  isAmendedByHand: boolean;
+  isAmendedByOwner: boolean;
 }
 
 /** An order write that the broker has executed. */
@@ -97,7 +97,7 @@ export class Truth {
   readonly #process: Process;
   #calls = 0;
   #call: Executed | undefined;
-  #isByHand = false;
+  #isOwner = false;
   #isRoundDue = false;
   #lagMs = 0;
   #lagUntil = -Infinity;
@@ -130,13 +130,13 @@ export class Truth {
   }
 
   /** Runs work of the owner at the broker, outside of hsgate. Its orders are the owner's. */
-  byHand(work: () => void): void {
+  asOwner(work: () => void): void {
     this.#process.run(() => {
-      this.#isByHand = true;
+      this.#isOwner = true;
       try {
         work();
       } finally {
-        this.#isByHand = false;
+        this.#isOwner = false;
       }
     });
   }
@@ -179,7 +179,7 @@ export class Truth {
         name,
         params: params as Executed["params"],
         at: this.#world.now,
-        by: this.#isByHand ? "owner" : "desk",
+        by: this.#isOwner ? "owner" : "desk",
         orderIds: [],
         isRefused: false,
       };
@@ -264,7 +264,7 @@ export class Truth {
       by: known?.by ?? call?.by ?? "owner",
       call: known?.call ?? call?.call ?? 0,
       placedAt: known?.placedAt ?? this.#world.now,
-      isAmendedByHand: known?.isAmendedByHand || call?.by === "owner" && call.name === "orders.amend",
+      isAmendedByOwner: known?.isAmendedByOwner || call?.by === "owner" && call.name === "orders.amend",
       hasLapsed: known?.hasLapsed ||
         call === undefined && known?.status.includes("pending") === false &&
           (status === "cancelled" || status === "part-filled-cancelled"),

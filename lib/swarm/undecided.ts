@@ -83,7 +83,7 @@ function isHiddenByOwner(
   if (!unresolvedStates.includes(state) && (kind !== "place" || state !== "acknowledged")) return false;
   const { orderIds = [] } = claims.get(id) ?? {};
   return [...orderIds, ...targetsOf({ params })].some((each) =>
-    swarm.truth.orders.get(each)?.isAmendedByHand
+    swarm.truth.orders.get(each)?.isAmendedByOwner
   );
 }
 
@@ -98,7 +98,7 @@ export function isMistakenFor(
 ): boolean {
   return executed !== undefined && orderIds.length > 0 &&
     orderIds.every((id) => orders.get(id)?.by === "owner") &&
-    executed.orderIds.some((id) => orders.get(id)?.isAmendedByHand);
+    executed.orderIds.some((id) => orders.get(id)?.isAmendedByOwner);
 }
 
 /**

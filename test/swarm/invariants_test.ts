@@ -1,7 +1,7 @@
 /** Tests that invariants can fail, also some that no seed breaks. */
 import { assertEquals } from "@std/assert";
 import { compare } from "../../lib/decimal.ts";
-import { invariants, leakOf, quietInvariants, type Seen } from "../../lib/swarm/invariants.ts";
+import { type CheckData, invariants, leakOf, quietInvariants } from "../../lib/swarm/invariants.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import type { PlanRecord } from "../../lib/rebalance/mod.ts";
 import {
@@ -30,7 +30,9 @@ const funds = { available: "0.00", frozenByOrders: "0.00", frozen: "0.00", withd
 Deno.test("the invariant of the cash fails if any of its amounts is below zero", () => {
   const check = (answer: typeof funds) =>
     // The invariant reads only these members of the world.
-    invariants.cash.check({ swarm: { truth: { funds: () => answer, noteCash() {} } } } as unknown as Seen);
+    invariants.cash.check(
+      { swarm: { truth: { funds: () => answer, noteCash() {} } } } as unknown as CheckData,
+    );
   assertEquals(check(funds), undefined);
   for (const name of Object.keys(funds)) {
     assertEquals(check({ ...funds, [name]: "-0.01" }), `${name} is -0.01`);
@@ -69,7 +71,7 @@ Deno.test("an intent may wait for a person only if an order at the broker fits a
       intents,
       byId: new Map(intents.map((each) => [each.id, each])),
       claims: new Map([["one", executed]]),
-    } as unknown as Seen;
+    } as unknown as CheckData;
     return [
       quietInvariants["unknown-left"].check(seen) !== undefined,
       quietInvariants.book.check(seen) !== undefined,
@@ -116,16 +118,16 @@ Deno.test("an intent may have the owner's order only if the owner amended its ow
       intents: [intent],
       byId: new Map([["one", intent]]),
       claims: new Map([["one", executed]]),
-    } as unknown as Seen);
+    } as unknown as CheckData);
   };
-  assertEquals(check({ isAmendedByHand: true }, { by: "owner" }), undefined);
+  assertEquals(check({ isAmendedByOwner: true }, { by: "owner" }), undefined);
   const wrong = `intent one (undefined, "filled") has 100 filled, and its orders own 0`;
   assertEquals(check({}, { by: "owner" }), wrong);
-  assertEquals(check({ isAmendedByHand: true }, {}), wrong);
+  assertEquals(check({ isAmendedByOwner: true }, {}), wrong);
 });
 
 Deno.test("a write may stay unknown for a person if the owner has amended its order", () => {
-  const check = (fields: object, isAmendedByHand: boolean) => {
+  const check = (fields: object, isAmendedByOwner: boolean) => {
     const intent = {
       id: "one",
       kind: "amend",
@@ -134,13 +136,13 @@ Deno.test("a write may stay unknown for a person if the owner has amended its or
       orderIds: [],
       ...fields,
     };
-    const order = { orderId: "o", quantity: "100", isAmendedByHand };
+    const order = { orderId: "o", quantity: "100", isAmendedByOwner };
     // The invariant reads only these members.
     return quietInvariants["unknown-left"].check({
       swarm: { truth: { orders: new Map([["o", order]]) } },
       intents: [intent],
       claims: new Map([["one", { orderIds: ["o"], isRefused: false }]]),
-    } as unknown as Seen) !== undefined;
+    } as unknown as CheckData) !== undefined;
   };
   const placed = { kind: "place", params: { quantity: "100" }, known: [] };
   assertEquals([check({}, true), check(placed, true), check({ kind: "cancel" }, true)], [false, false, true]);
@@ -161,7 +163,7 @@ Deno.test("a write belongs to the process that has the run", () => {
       sent: [intent],
       runs: new Map([[intent.why.runKey, run]]),
       writers: new Map([["one", { name: "scheduler-1", number: 4 }]]),
-    } as unknown as Seen);
+    } as unknown as CheckData);
   assertEquals(check({ state: "running", holder: "scheduler-1 4", lease_until: 1_000 }), undefined);
   const by = `intent one (orders.place, "sent") was sent by the run buy/s1/2025-08-15`;
   assertEquals(check({ state: "unknown", holder: "scheduler-1 4" }), `${by}, which is "unknown"`);
@@ -252,7 +254,7 @@ const sentBy = (intent: object, executed: object = {}, hasJumped = false) => {
 Deno.test("the broker executes a write at most 90 s after its record, unless a clock has jumped", () => {
   const check = (at: number, hasJumped = false) =>
     // The invariant reads only these members.
-    invariants["sent-soon"].check(sentBy({ sentAt: 1_000 }, { at }, hasJumped) as unknown as Seen);
+    invariants["sent-soon"].check(sentBy({ sentAt: 1_000 }, { at }, hasJumped) as unknown as CheckData);
   assertEquals([check(91_000), check(91_001, true)], [undefined, undefined]);
   assertEquals(
     check(92_000),
@@ -270,7 +272,7 @@ Deno.test("a step of a run that places one order has one order at the broker, wh
       fresh: [{ intent: intents[1] }],
       byId: new Map(intents.map((intent) => [intent.id, intent])),
       claims: new Map([["one", executed], ["two", { ...executed, ...fields }]]),
-    } as unknown as Seen);
+    } as unknown as CheckData);
   };
   assertEquals(check({}), "the intents one and two are both orders of buy/s1/2025-08-15 buy");
   assertEquals(check({}, { isRefused: true }), undefined);
