@@ -4,23 +4,23 @@ import type { Client } from "../../lib/client/client.ts";
 import { OutcomeUnknownError } from "../../mod.ts";
 import { type AccountUnderTest, conformance, ORDER, TENCENT } from "./simulated_account.ts";
 
-type Listed = { orderId?: string; quantity?: string; filledQuantity?: string; status?: string };
+type ListRow = { orderId?: string; quantity?: string; filledQuantity?: string; status?: string };
 
 /** Resolves to today's Hong Kong rows of the given lists, by list. */
-async function readLists(client: Client, lists: readonly string[]): Promise<Map<string, Listed[]>> {
+async function readLists(client: Client, lists: readonly string[]): Promise<Map<string, ListRow[]>> {
   const market = { market: "hk" } as const;
-  const readers: Record<string, () => Promise<Listed[]>> = {
+  const readers: Record<string, () => Promise<ListRow[]>> = {
     "orders.today": () => client.orders.today(market).toArray(),
     "fills.today": () => client.fills.today(market).toArray(),
     "conditionalOrders.today": () => client.conditionalOrders.today(market).toArray(),
   };
-  const found = new Map<string, Listed[]>();
+  const found = new Map<string, ListRow[]>();
   for (const list of lists) found.set(list, await readers[list]!());
   return found;
 }
 
 /** Returns the rows of a list whose orders are new. */
-function newOrders(list: string, before: Map<string, Listed[]>, after: Map<string, Listed[]>): Listed[] {
+function newOrders(list: string, before: Map<string, ListRow[]>, after: Map<string, ListRow[]>): ListRow[] {
   const known = new Set(before.get(list)!.map(({ orderId }) => orderId));
   return after.get(list)!.filter(({ orderId }) => !known.has(orderId));
 }
@@ -67,7 +67,7 @@ conformance(
   "an order that the broker splits is found as the sum of its parts, which a cancelled part reduces",
   async (desk) => {
     const { client } = desk;
-    const sumOf = (rows: Listed[]) => rows.reduce((sum, { quantity }) => sum + Number(quantity), 0);
+    const sumOf = (rows: ListRow[]) => rows.reduce((sum, { quantity }) => sum + Number(quantity), 0);
     const before = await readLists(client, ["orders.today"]);
     // The single-order maximum in Hong Kong is 3,000 lots.
     const { lists } = await lose(desk, "lost-answer", { ...ORDER, quantity: "800000", price: "1.00" });

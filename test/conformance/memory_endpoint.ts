@@ -107,7 +107,7 @@ export async function openMemoryEndpoint({ broker, faults, clock, info }: Simula
     },
     round() {
       if (lines.size > 0) feed.round();
-      lane.flushHeld();
+      lane.sendWaiting();
     },
     [Symbol.dispose]() {
       closing.abort();

@@ -23,7 +23,7 @@ interface PageQuery {
 export class DayList<Row extends object> {
   readonly #dates: string[];
   readonly #starts: number[];
-  readonly #held: number;
+  readonly #startLength: number;
   readonly #write: ((index: number) => Row) | undefined;
   readonly #added: Row[] = [];
 
@@ -39,13 +39,13 @@ export class DayList<Row extends object> {
       this.#starts.push(start);
       start += count;
     }
-    this.#held = start;
+    this.#startLength = start;
     this.#write = write;
   }
 
   /** Number of all rows. */
   get length(): number {
-    return this.#held + this.#added.length;
+    return this.#startLength + this.#added.length;
   }
 
   /** Appends the rows of a day that is later than all days of the list. */
@@ -57,7 +57,7 @@ export class DayList<Row extends object> {
 
   /** Returns a row by its position, from 0. */
   at(index: number): Row {
-    const row = index < this.#held ? this.#write?.(index) : this.#added[index - this.#held];
+    const row = index < this.#startLength ? this.#write?.(index) : this.#added[index - this.#startLength];
     if (row === undefined) throw new RangeError(`Cannot find row ${index}: the list has ${this.length}`);
     return row;
   }
@@ -87,8 +87,8 @@ export class DayList<Row extends object> {
     let [low, high] = [0, this.#dates.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const held = this.#dates[middle] ?? "";
-      if (held < date || (past && held === date)) low = middle + 1;
+      const found = this.#dates[middle] ?? "";
+      if (found < date || (past && found === date)) low = middle + 1;
       else high = middle;
     }
     return this.#starts[low] ?? this.length;

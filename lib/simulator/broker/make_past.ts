@@ -73,7 +73,7 @@ class PastMaker {
   readonly #places = new Map<string, number>();
   /** Quantities that may still be sold today, in a market where shares bought today may not be sold. */
   #sellable = new Map<string, bigint>();
-  #held: string[] = [];
+  #heldSymbols: string[] = [];
 
   constructor(options: PastOptions, past: Past) {
     this.#options = options;
@@ -90,7 +90,7 @@ class PastMaker {
     const { fillsPerDay, market, simulated } = this.#options;
     this.#applyActions(day, index);
     this.#moveCash(day, index);
-    this.#held = [...this.#past.holdings.keys()];
+    this.#heldSymbols = [...this.#past.holdings.keys()];
     this.#sellable = new Map([...this.#past.holdings].map(([symbol, { quantity }]) => [symbol, quantity]));
     const prices = pricesOn(simulated, market, day.date);
     const seconds = tradingSeconds(day);
@@ -162,8 +162,8 @@ class PastMaker {
   }
 
   #chooseHeld(prices: readonly DayPrice[], next: Stream): { price: DayPrice; lots: number } | undefined {
-    for (let attempt = 0; attempt < 4 && this.#held.length > 0; attempt++) {
-      const symbol = pick(this.#held, next);
+    for (let attempt = 0; attempt < 4 && this.#heldSymbols.length > 0; attempt++) {
+      const symbol = pick(this.#heldSymbols, next);
       const price = prices.find((each) => each.symbol === symbol);
       if (price === undefined) continue;
       const lots = Number(this.#sellableOf(symbol)) / price.lot;
@@ -243,8 +243,8 @@ class PastMaker {
   #changeHolding(symbol: string, change: bigint, costCents: bigint): void {
     const { holdings } = this.#past;
     const held = holdings.get(symbol);
-    if (changeHolding(holdings, symbol, change, costCents)) this.#held = [...holdings.keys()];
-    else if (held === undefined) this.#held.push(symbol);
+    if (changeHolding(holdings, symbol, change, costCents)) this.#heldSymbols = [...holdings.keys()];
+    else if (held === undefined) this.#heldSymbols.push(symbol);
     if (change < 0n) this.#sellable.set(symbol, (this.#sellable.get(symbol) ?? 0n) + change);
   }
 

@@ -21,12 +21,12 @@ interface PushOutlet {
   cut(body: Uint8Array, fault: { bytes: number; forget: boolean }): void;
 }
 
-/** A push that is held back until the next one. */
-interface Held {
+/** A push that waits for the next one. */
+interface WaitingPush {
   push: FaultPush;
   body: Uint8Array;
   armed: ArmedFault;
-  /** Whether a round of the timer has passed since the push was held back. */
+  /** Whether a round of the timer has passed since the push began to wait. */
   isOld: boolean;
 }
 
@@ -34,7 +34,7 @@ interface Held {
 export class PushLane {
   readonly #faults: Faults;
   readonly #outlet: PushOutlet;
-  #held: Held | undefined;
+  #waiting: WaitingPush | undefined;
 
   constructor(faults: Faults, outlet: PushOutlet) {
     this.#faults = faults;
@@ -45,9 +45,9 @@ export class PushLane {
   send(push: FaultPush, body: Uint8Array): void {
     const drop = this.#faults.findPush("drop-push", push);
     if (drop !== undefined) return drop.strike();
-    const reorder = this.#held === undefined ? this.#faults.findPush("reorder-push", push) : undefined;
+    const reorder = this.#waiting === undefined ? this.#faults.findPush("reorder-push", push) : undefined;
     if (reorder !== undefined) {
-      this.#held = { push, body, armed: reorder, isOld: false };
+      this.#waiting = { push, body, armed: reorder, isOld: false };
       return;
     }
     const cut = this.#faults.findPush("cut-push", push, ({ bytes }) => bytes !== undefined);
@@ -62,21 +62,21 @@ export class PushLane {
       duplicate.strike();
       this.#outlet.send(push, body);
     }
-    if (this.#held !== undefined) {
-      const earlier = this.#held;
-      this.#held = undefined;
+    if (this.#waiting !== undefined) {
+      const earlier = this.#waiting;
+      this.#waiting = undefined;
       earlier.armed.strike();
       this.#outlet.send(earlier.push, earlier.body);
     }
   }
 
-  /** Sends a held push if no other push has followed for a round. The fault that held it stays armed. */
-  flushHeld(): void {
-    if (this.#held?.isOld) {
-      const { push, body } = this.#held;
-      this.#held = undefined;
+  /** Sends a waiting push if no other push has followed for a round. The fault that delays it stays armed. */
+  sendWaiting(): void {
+    if (this.#waiting?.isOld) {
+      const { push, body } = this.#waiting;
+      this.#waiting = undefined;
       this.#outlet.send(push, body);
-    } else if (this.#held !== undefined) this.#held.isOld = true;
+    } else if (this.#waiting !== undefined) this.#waiting.isOld = true;
   }
 }
 

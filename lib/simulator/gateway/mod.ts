@@ -198,7 +198,7 @@ export async function openGateway(
     broker.settle();
     // Without readers, changes must not count as sent.
     if (pushEndpoint.connections > 0) feed.round();
-    pushEndpoint.flushHeld();
+    pushEndpoint.sendWaiting();
   };
   const state = (): GatewayState => ({
     clock: toHongKongIso(clock.now()),

@@ -60,9 +60,9 @@ export class PushEndpoint {
     if (this.connections > 0) this.#lane.send(push, body);
   }
 
-  /** Sends a held push if no other push has followed for a round. The fault that held it stays armed. */
-  flushHeld(): void {
-    this.#lane.flushHeld();
+  /** Sends a waiting push if no other push has followed for a round. The fault that delays it stays armed. */
+  sendWaiting(): void {
+    this.#lane.sendWaiting();
   }
 
   /** Closes the port and every connection; resolves when all tasks have ended. */

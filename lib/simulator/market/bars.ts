@@ -129,9 +129,9 @@ function longBars(
   for (const day of asset.timeline.days.slice(0, end + 1)) {
     if (day.openAt > at) break;
     const key = periodOf(day.date, interval);
-    const held = periods.get(key);
-    if (held === undefined) periods.set(key, [day]);
-    else held.push(day);
+    const period = periods.get(key);
+    if (period === undefined) periods.set(key, [day]);
+    else period.push(day);
   }
   const wanted = [...periods.values()].filter((group) => {
     const [first, last] = [group[0]?.date ?? "", group.at(-1)?.date ?? ""];

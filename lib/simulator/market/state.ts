@@ -83,11 +83,11 @@ export class Cache<Value> {
 
   /** Returns the value of a key; creates it if it is not cached. */
   get(key: string, make: () => Value): Value {
-    const held = this.#entries.get(key);
-    if (held !== undefined) {
+    const known = this.#entries.get(key);
+    if (known !== undefined) {
       this.#entries.delete(key);
-      this.#entries.set(key, held);
-      return held;
+      this.#entries.set(key, known);
+      return known;
     }
     const value = make();
     this.#entries.set(key, value);

@@ -7,7 +7,13 @@ import type { AnyOperation } from "../../operations/operation.ts";
 import { SESSION_KEY_LENGTH, SessionCipher } from "../../wire/cipher.ts";
 import { encodeFrame, encodeHeader, type Frame, HEADER_LENGTH } from "../../wire/framing.ts";
 import { BLOCK_LENGTH, pad, type Padding } from "../../wire/padding.ts";
-import { type Opened, type PlainFrame, Sealing, type SealingOptions, signBody } from "../../wire/sealing.ts";
+import {
+  type OpenedFrame,
+  type PlainFrame,
+  Sealing,
+  type SealingOptions,
+  signBody,
+} from "../../wire/sealing.ts";
 import type { Fault, FaultKind, FaultPush, Faults } from "../endpoints/faults.ts";
 import { joinBytes } from "../../bytes.ts";
 import { FrameWriter } from "../../endpoints/frame_writer.ts";
@@ -35,7 +41,7 @@ export class FrameSender implements Disposable {
   #sessionKey: Uint8Array | undefined;
   #muted = false;
   #pushSerial = 0;
-  #held: Uint8Array[] = [];
+  #waiting: Uint8Array[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(conn: Deno.TcpConn, options: FrameSenderOptions) {
@@ -61,7 +67,7 @@ export class FrameSender implements Disposable {
   }
 
   /** Decrypts and verifies a frame. @throws {ProtocolError} If it is invalid. */
-  open(frame: Frame): Opened {
+  open(frame: Frame): OpenedFrame {
     return this.#sealing.open(frame);
   }
 
@@ -170,22 +176,22 @@ export class FrameSender implements Disposable {
   }
 
   #hold(frame: Uint8Array, ms: number): void {
-    this.#held.push(frame);
+    this.#waiting.push(frame);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#flush(), ms);
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
-    if (this.#held.length > 0) this.#write();
+    if (this.#waiting.length > 0) this.#write();
   }
 
-  /** Writes the held bytes and the frame together. */
+  /** Writes the waiting bytes and the frame together. */
   #write(frame?: Uint8Array): void {
     if (this.#muted) return;
     clearTimeout(this.#timer);
-    const frames = frame === undefined ? this.#held : [...this.#held, frame];
-    this.#held = [];
+    const frames = frame === undefined ? this.#waiting : [...this.#waiting, frame];
+    this.#waiting = [];
     this.#writer.send(joinBytes(frames));
   }
 }

@@ -22,7 +22,7 @@ interface RefusalsOptions {
 }
 
 /** A request to answer. */
-interface Asked {
+interface RequestToAnswer {
   readonly request: Request;
   /** Serial of its frame, which the answer repeats. */
   readonly serial: number;
@@ -54,7 +54,7 @@ export class Refusals {
   }
 
   /** Answers a request with the code of an error. Closes the connection if another login or connection took over. */
-  send(error: unknown, { request, serial, operation, isSystem }: Asked): void {
+  send(error: unknown, { request, serial, operation, isSystem }: RequestToAnswer): void {
     const { code: known, text } = this.#refusalOf(error);
     // Some of the broker's rejections only have a text, but the answer needs a code.
     const code = known ?? "1008";

@@ -197,7 +197,7 @@ export class Session implements Disposable {
   round(): void {
     if (!this.isLive) return;
     this.#feed.round();
-    this.#lane.flushHeld();
+    this.#lane.sendWaiting();
   }
 
   /** Closes the connection immediately. */
