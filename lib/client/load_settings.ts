@@ -88,7 +88,7 @@ export interface LoadedSettings {
   warnings: string[];
 }
 
-interface Given {
+interface SettingText {
   text: string;
   origin: string;
 }
@@ -232,13 +232,13 @@ class Loader {
     throw new InvalidParamsError("read the settings", this.issues, { code: "settings" });
   }
 
-  fromFlag(name: SettingName): Given | undefined {
+  fromFlag(name: SettingName): SettingText | undefined {
     const flags: Readonly<Record<string, string | undefined>> = this.#sources.flags ?? {};
     const text = settingTable[name].secret ? undefined : flags[name];
     return text === undefined ? undefined : { text, origin: "flag" };
   }
 
-  async fromEnvironment(name: SettingName): Promise<Given | undefined> {
+  async fromEnvironment(name: SettingName): Promise<SettingText | undefined> {
     const { env, file } = settingTable[name];
     const text = this.#sources.env(env);
     const path = file ? this.#sources.env(`${env}_FILE`) : undefined;
@@ -252,7 +252,7 @@ class Loader {
   async fromFile(
     name: SettingName,
     file: Readonly<Record<string, string>> | undefined,
-  ): Promise<Given | undefined> {
+  ): Promise<SettingText | undefined> {
     const [text, path] = [file?.[name], file?.[`${name}File`]];
     if (text !== undefined && path !== undefined) {
       this.wrong(`${name}File`, path, `no file, because ${name} is set too`);
@@ -262,7 +262,7 @@ class Loader {
   }
 
   /** Reads a file that contains only one setting; ignores the line end. */
-  async #fromOwnFile(name: SettingName, path: string, origin: string): Promise<Given | undefined> {
+  async #fromOwnFile(name: SettingName, path: string, origin: string): Promise<SettingText | undefined> {
     const file = await this.#sources.readFile(path);
     if (file === undefined) {
       this.wrong(origin, path, "a file that exists");

@@ -71,7 +71,7 @@ interface Answer<Row> {
 }
 
 /** A page already read, kept to compare with a second request for the same page. */
-interface Read {
+interface ReadPage {
   /** The parameters of the request. */
   asked: Record<string, unknown>;
   keys: readonly RowKey[];
@@ -90,7 +90,7 @@ abstract class PageWalk<Row> {
   protected readonly limit: number;
   protected readonly seen: SeenRows;
   /** The last page that had rows. */
-  protected last: Read | undefined;
+  protected last: ReadPage | undefined;
 
   constructor(walk: Walk) {
     this.walk = walk;
@@ -128,7 +128,12 @@ abstract class PageWalk<Row> {
   }
 
   /** Checks a page against the earlier ones, and remembers it. */
-  protected async take(rows: readonly Row[], number: number, read: Omit<Read, "keys">, isAnchored = false) {
+  protected async take(
+    rows: readonly Row[],
+    number: number,
+    read: Omit<ReadPage, "keys">,
+    isAnchored = false,
+  ) {
     if (rows.length === 0) return;
     const keys = this.seen.keysOf(rows);
     const before = this.last;
@@ -147,7 +152,7 @@ abstract class PageWalk<Row> {
   }
 
   /** Requests a page again. Resolves to whether at least half of its rows are in the same place. */
-  async #isUnmoved({ asked, keys, cursors }: Read): Promise<boolean> {
+  async #isUnmoved({ asked, keys, cursors }: ReadPage): Promise<boolean> {
     const { rows } = await this.ask(asked);
     const again = this.seen.keysOf(rows);
     const places = new Map(rows.map((row, index) => [cursorOf(row) ?? index, again[index]]));

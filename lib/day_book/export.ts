@@ -251,7 +251,7 @@ class Export {
    */
   async #readAgain(
     exportFolder: ExportFolder,
-    options: Known & { markets: MarketDay[] },
+    options: DayDetails & { markets: MarketDay[] },
   ): Promise<DayResult | undefined> {
     const { day, markets, ...known } = options;
     let [folder, reading] = await this.#read(exportFolder, day, markets);
@@ -400,7 +400,7 @@ function markets(summary: Summary, isContradicted: boolean): DayResult["markets"
 }
 
 /** Details of a day that are known before the export reads it. */
-interface Known {
+interface DayDetails {
   day: string;
   before: KeptDay | undefined;
   beside: readonly KeptDay[];

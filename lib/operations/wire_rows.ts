@@ -90,10 +90,10 @@ export function wireOf(row: Readonly<Record<string, unknown>>): WireRow | undefi
 }
 
 /** Fields of nested records by wire name; `undefined` for members that are not records. */
-type Known = ReadonlyMap<string, FieldsInfo | undefined>;
-const known = new WeakMap<FieldsInfo, Known>();
+type FieldsByName = ReadonlyMap<string, FieldsInfo | undefined>;
+const known = new WeakMap<FieldsInfo, FieldsByName>();
 
-function knownOf(fields: FieldsInfo): Known {
+function knownOf(fields: FieldsInfo): FieldsByName {
   let names = known.get(fields);
   if (names === undefined) {
     names = new Map(

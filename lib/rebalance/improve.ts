@@ -55,15 +55,15 @@ export class Trades {
   /**
    * Changes trades step by step until they stay within the limits, or until no change helps.
    *
-   * @param held Index of a trade that must not change.
+   * @param unchanged Index of a trade that must not change.
    */
-  repair(held?: number): void {
+  repair(unchanged?: number): void {
     for (let turn = 0; turn < MOST_REPAIRS && !this.isWithin; turn++) {
       const overTurnover = this.#turnover !== undefined && this.#turnover < 0n;
       let best: Move | undefined;
       let least = Infinity;
       for (const move of this.#moves()) {
-        if (move.index === held) continue;
+        if (move.index === unchanged) continue;
         const overCash = this.#cash[this.#hints[move.index]!.pool]! < 0n;
         const freed = overCash ? -move.use : overTurnover ? -move.turnover : 0;
         if (freed <= 0 || (!overCash && !this.#fits([move], true))) continue;

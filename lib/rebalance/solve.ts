@@ -122,14 +122,14 @@ function solveTogether(problem: Problem, effort: Effort): Solution | undefined {
  */
 const limitedBound = (bound: bigint, drift: bigint) => bound < 0n ? 0n : bound > drift ? drift : bound;
 
-type Found = Pick<Solution, "lots" | "drift" | "turnover">;
+type PlanLots = Pick<Solution, "lots" | "drift" | "turnover">;
 
 /** Returns a good plan; `undefined` if neither of the two start plans leads to one. */
 function startOf(
   problem: Problem,
   hints: readonly Hint[],
   prices: Prices,
-): Found | undefined {
+): PlanLots | undefined {
   const priced = hints.map((hint) => respond(hint, prices.cash[hint.pool]!, prices.turnover));
   for (const lots of [priced, hints.map(() => 0)]) {
     const trades = new Trades(problem, hints, lots);
@@ -146,7 +146,7 @@ function startOf(
  * With a turnover limit, each trade affects all others, so plans that differ in three trades can have very different
  * sums.
  */
-function changed(problem: Problem, hints: readonly Hint[], found: Found): Found {
+function changed(problem: Problem, hints: readonly Hint[], found: PlanLots): PlanLots {
   let best = found;
   let left = MOST_STARTS;
   for (let isBetter = true; isBetter && left > 0;) {
@@ -197,7 +197,7 @@ interface Rest {
 
 /** Searches all combinations of choices that could be better than the best plan so far. */
 class Search {
-  best: Found | undefined;
+  best: PlanLots | undefined;
   readonly #problem: Problem;
   readonly #order: number[];
   readonly #choices: readonly (readonly Choice[])[];
@@ -222,7 +222,7 @@ class Search {
       bound: bigint;
       prices: ExactPrices;
       steps: number;
-      found: Found | undefined;
+      found: PlanLots | undefined;
     },
   ) {
     this.#problem = problem;

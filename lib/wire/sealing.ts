@@ -49,7 +49,7 @@ export interface SealingOptions {
 }
 
 /** A verified and decrypted frame. */
-export interface Opened {
+export interface OpenedFrame {
   /**
    * The plain body. A body that was not encrypted is a view of the decoder's buffer: read it immediately, or copy
    * it. The body of a heartbeat is dropped, because it is not signed.
@@ -125,7 +125,7 @@ export class Sealing implements Disposable {
    *
    * @throws {ProtocolError} With a `BodyFault` as its code.
    */
-  open(frame: Frame): Opened {
+  open(frame: Frame): OpenedFrame {
     const { type, body, header: { signature, serial } } = frame;
     if (type === "heartbeat") return { body: EMPTY, signature: "none" };
     const cipher = body.length === 0 ? "none" : cipherOf(type, serial);

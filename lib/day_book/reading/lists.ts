@@ -109,7 +109,7 @@ export function listsOf(market: DayBookMarket): readonly ListSpec[] {
 const PAGE_ROWS = 99;
 
 /** Parameters for any list. Each operation gets only the parameters that it has. */
-interface Wanted {
+interface ListParams {
   market: DayBookMarket;
   from: string;
   to: string;
@@ -119,12 +119,12 @@ interface Wanted {
 export function sourceOf(
   client: Client,
   operation: AnyOperation,
-  wanted: Wanted,
+  wanted: ListParams,
   options: PagingOptions,
 ): Source {
   const given: Readonly<Record<string, unknown>> = { ...wanted, limit: PAGE_ROWS };
   const names = Object.keys(operation.request.fields ?? {}).filter((name) => given[name] !== undefined);
-  const asked: Asked = {
+  const asked: ListQuery = {
     client,
     operation,
     params: Object.fromEntries(names.map((name) => [name, given[name]])),
@@ -161,7 +161,7 @@ function withMissingAsEmpty({ pages, isComplete, unproven, isLeftOut }: Source):
 }
 
 /** A query for a list. */
-interface Asked {
+interface ListQuery {
   client: Client;
   operation: AnyOperation;
   params: Readonly<Record<string, unknown>>;
@@ -169,7 +169,7 @@ interface Asked {
 }
 
 /** Reads a list that the broker returns in one answer. */
-function readWhole({ client, operation, params, options }: Asked): Source {
+function readWhole({ client, operation, params, options }: ListQuery): Source {
   let isComplete = false;
   let isLeftOut = false;
   async function* pages(): AsyncGenerator<Page<AnyRow>> {
@@ -191,7 +191,7 @@ function readWhole({ client, operation, params, options }: Asked): Source {
  * Reads a list in pages. If the list changes during the reading, keeps the rows so far and reports the
  * change.
  */
-function readPages({ client, operation, params, options }: Asked): Source {
+function readPages({ client, operation, params, options }: ListQuery): Source {
   const [family = "", name = ""] = operation.name.split(".");
   // The client has one method per operation of the catalogue, with the operation's name.
   const methods = client as unknown as Readonly<Record<string, Readonly<Record<string, PagedMethod>>>>;

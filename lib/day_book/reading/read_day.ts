@@ -127,13 +127,13 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
 }
 
 /** Collects the unchosen parts and the differences. */
-interface Found {
+interface DayFindings {
   others: Part[];
   differences: DifferenceFile;
 }
 
 /** Returns the chosen part for each list of a market. */
-function chooseAll(lists: readonly Both[], found: Found): Part[] {
+function chooseAll(lists: readonly Both[], found: DayFindings): Part[] {
   const brokersDay = lists.map(({ today }) => today?.lastDate).filter((date) => date !== undefined).sort().at(
     -1,
   );
@@ -153,7 +153,7 @@ function chooseAll(lists: readonly Both[], found: Found): Part[] {
   return chosen;
 }
 
-interface Choice extends Found {
+interface Choice extends DayFindings {
   history: Part;
   today: Part;
   /** The chosen fills, which show whether a journal is complete. */

@@ -26,7 +26,7 @@ export interface WhySubject extends Pick<CompiledRecipe, "name" | "schedules" | 
   isMissing?: true;
 }
 
-interface Asked {
+interface DayContext {
   date: string;
   now: number;
   calendars: Calendars;
@@ -45,7 +45,7 @@ type Reasons = ReadonlyMap<string, GapReasons>;
 export async function whyNothing(
   store: Store,
   recipe: WhySubject,
-  { date, now, rows, calendars }: Asked,
+  { date, now, rows, calendars }: DayContext,
 ): Promise<string[]> {
   const keys = new Set(rows.map(({ run_key }) => run_key));
   const slots = recipe.schedules.flatMap((schedule) =>

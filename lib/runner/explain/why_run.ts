@@ -151,12 +151,12 @@ async function outcomeOf(store: Store, row: RunRow, about: About): Promise<strin
       return `failed at ${end}, attempt ${row.attempt}: ${await failureOf(store, row)}${takenOver(about)}`;
     case "skipped": {
       const begun = begunText(row, zone);
-      const held = reason === "overlap" ? await lastBlock(store, row.run_key) : undefined;
+      const block = reason === "overlap" ? await lastBlock(store, row.run_key) : undefined;
       if (reason === "plan") {
         const decided = notes.findLast(({ kind }) => kind === TRADING);
         return `was a plan, and sent nothing: ${decided?.data.plan ?? "live trading was off"}${begun}`;
       }
-      if (held?.because === "recovery") return `was skipped because ${describeBlock(held)}`;
+      if (block?.because === "recovery") return `was skipped because ${describeBlock(block)}`;
       return `was skipped because ${skipReasons[reason] ?? reason}${begun}${await whySkipped(
         store,
         row,
@@ -167,8 +167,8 @@ async function outcomeOf(store: Store, row: RunRow, about: About): Promise<strin
       return `was cancelled at ${end}: ${cancellations[reason] ?? reason}${begunText(row, zone)}`;
     case "due": {
       if (row.due_at > now) return `is due to begin at ${showTime(row.due_at, zone)}`;
-      const held = blockReasonOf(row.reason) === undefined ? undefined : await lastBlock(store, row.run_key);
-      const because = held === undefined ? await whyNobody(store, row, about) : [describeBlock(held)];
+      const block = blockReasonOf(row.reason) === undefined ? undefined : await lastBlock(store, row.run_key);
+      const because = block === undefined ? await whyNobody(store, row, about) : [describeBlock(block)];
       return `has been due since ${showTime(row.due_at, zone)} and has not begun${
         because.length === 0 ? "" : `: ${because.join("; ")}`
       }`;
@@ -242,8 +242,8 @@ async function whySkipped(store: Store, row: RunRow, { notes, zone }: About): Pr
     return refused === undefined ? "" : ` (${refused.data.actor}${because})`;
   }
   if (row.reason !== "misfire" && row.reason !== "deadline") return "";
-  const held = await lastBlock(store, row.run_key);
-  if (held !== undefined) return `: it had been blocked: ${describeBlock(held)}`;
+  const block = await lastBlock(store, row.run_key);
+  if (block !== undefined) return `: it had been blocked: ${describeBlock(block)}`;
   if (row.finished_at === null) return "";
   const late = row.finished_at - row.due_at;
   return `: it was decided at ${showTime(row.finished_at, zone)}, ${showLength(late)} after it was due`;
@@ -262,8 +262,8 @@ async function whyNobody(store: Store, row: RunRow, about: About): Promise<strin
   const nobody = await whyNoScheduler(store, row, about);
   if (nobody === undefined) return left;
   // A write may begin only within its own window, so it cannot be run again by hand.
-  const byHand = row.class === "write" ? "" : `, or now: hsgate rerun ${shellHint(row.run_key)}`;
-  return [...left, nobody, `hsgate schedule runs it${byHand}`];
+  const rerunHint = row.class === "write" ? "" : `, or now: hsgate rerun ${shellHint(row.run_key)}`;
+  return [...left, nobody, `hsgate schedule runs it${rerunHint}`];
 }
 
 /** Returns why the last process that had the run no longer has it. */

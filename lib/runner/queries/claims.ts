@@ -43,14 +43,14 @@ export async function nextDue(
   store: Store,
   now: number,
 ): Promise<{ isAnyDue: boolean; laterAt: number | undefined }> {
-  const row = await store.get<{ held: number; later: number | null }>(
-    `select exists (select 1 from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}) as held,
+  const row = await store.get<{ is_any_due: number; later: number | null }>(
+    `select exists (select 1 from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}) as is_any_due,
       (select due_at from run where state = 'due' and due_at > ? and kind not in ${starterOnlyKinds}
         order by due_at limit 1) as later`,
     now,
     now,
   );
-  return { isAnyDue: row?.held === 1, laterAt: row?.later ?? undefined };
+  return { isAnyDue: row?.is_any_due === 1, laterAt: row?.later ?? undefined };
 }
 
 /** Returns when the first lease of a running run expires; `undefined` if no run is running. */

@@ -86,14 +86,14 @@ export interface Served {
 }
 
 /** Records the files of recipes that were just read. Call it within a transaction. */
-export async function noteFreshFiles(store: Store, recipes: Named, served: Served): Promise<void> {
+export async function noteFreshFiles(store: Store, recipes: RecipesByName, served: Served): Promise<void> {
   await noteFiles(store, recipes, { served, isFresh: true, rows: await allSchedules(store) });
 }
 
 /** Each scheduler lists its recipes every minute. So if a recipe was not listed for this long, no process serves it. */
 const QUIET_MS = 3 * 60_000;
 
-type Named = ReadonlyMap<string, CompiledRecipe>;
+type RecipesByName = ReadonlyMap<string, CompiledRecipe>;
 
 /**
  * Records from which file each recipe is served. Call it within a transaction.
@@ -103,7 +103,7 @@ type Named = ReadonlyMap<string, CompiledRecipe>;
  */
 export async function noteFiles(
   store: Store,
-  recipes: Named,
+  recipes: RecipesByName,
   { served: { fileOf }, isFresh, rows }: { served: Served; isFresh: boolean; rows: readonly ScheduleRow[] },
 ): Promise<void> {
   const known = new Map<string, string>();
@@ -122,7 +122,7 @@ export async function noteFiles(
 /** Pauses recipes that were served from these paths and are missing now; returns their names. Call it within a transaction. */
 export async function pauseMissing(
   store: Store,
-  recipes: Named,
+  recipes: RecipesByName,
   { paths }: Served,
   now: number,
 ): Promise<string[]> {
@@ -150,7 +150,7 @@ async function isServedFromAnotherFile(
 }
 
 /** Resumes, from now, recipes whose files are back. Call it within a transaction. */
-export async function resumeReturned(store: Store, recipes: Named, now: number): Promise<void> {
+export async function resumeReturned(store: Store, recipes: RecipesByName, now: number): Promise<void> {
   const missing = await missingSchedules(store);
   for (const { recipe, schedule_id: schedule } of missing) {
     if (recipes.get(recipe)?.schedules.some(({ id }) => id === schedule) !== true) continue;

@@ -389,7 +389,7 @@ const LOOK_AHEAD_MS = 400 * 86_400_000;
 const MOST_SLOTS = 20_000;
 
 /** Slots that a tick finds. */
-interface Listed {
+interface TickSlots {
   slots: Slot[];
   /** Slots that are too old or too many to have a row each. */
   passedOver: number;
@@ -423,7 +423,7 @@ export class ScheduleCursor {
   }
 
   /** Lists the slots after the watermark up to now that are within the look-back. */
-  list(calendars: Calendars, watermark: number, now: number, lookbackMs: number): Listed {
+  list(calendars: Calendars, watermark: number, now: number, lookbackMs: number): TickSlots {
     if (now <= watermark || (watermark >= this.#base && now < this.#next)) {
       return { slots: [], passedOver: 0 };
     }
