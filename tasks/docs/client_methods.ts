@@ -48,15 +48,15 @@ function comment(text: string): string {
 }
 
 /** A named type of the public types: a code table, or a record. */
-interface Named {
+interface NamedType {
   name: string;
   text: string;
 }
 
 /** Code tables that a type names, in the order of their first use. */
-const usedTables = new Map<Dictionary, Named>();
+const usedTables = new Map<Dictionary, NamedType>();
 /** Named records that a type names, in the order of their first use. */
-const usedRecords = new Map<FieldsInfo, Named>();
+const usedRecords = new Map<FieldsInfo, NamedType>();
 /** Texts of the records without a name, with their first place. */
 const unnamed = new Map<string, string>();
 

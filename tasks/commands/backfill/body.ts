@@ -94,7 +94,7 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
   return exitOf(done.map(({ result }) => result), host.signal.aborted);
 }
 
-interface Done {
+interface DayRun {
   day: string;
   result: ScriptResult;
 }
@@ -113,8 +113,8 @@ async function runSlots(
     errors: ReadonlyMap<string, string>;
     quiet: boolean;
   },
-): Promise<Done[]> {
-  const done: Done[] = [];
+): Promise<DayRun[]> {
+  const done: DayRun[] = [];
   for (const [index, slot] of slots.entries()) {
     if (host.signal.aborted) break;
     const began = performance.now();

@@ -34,7 +34,7 @@ import type { OpenDesk } from "../shared/desk.ts";
 import { confirm } from "../../commands/shared/ask.ts";
 import { clientOf, settingsOf } from "../shared/session.ts";
 
-type Given = Record<string, unknown>;
+type GivenParams = Record<string, unknown>;
 
 /** Calls one operation and prints its answer. */
 export async function run({ args, flags, host }: CallInput): Promise<number> {
@@ -98,7 +98,7 @@ async function callOnce(
 ): Promise<unknown> {
   const options = { signal: host.signal, keepWire };
   // `checkParams` has checked these parameters; a login without parameters uses the client's password.
-  const given = params as Given;
+  const given = params as GivenParams;
   if (operation.name === account.login.name) {
     return await client.account.login(isOwnLogin ? {} : given, options);
   }
@@ -155,7 +155,7 @@ interface Sent {
   path?: string | undefined;
   /** Message on the socket; absent for a request without a payload. */
   message?: string | null;
-  params: Given;
+  params: GivenParams;
 }
 
 /**
@@ -185,7 +185,7 @@ async function shownRequest(
   return { message: request, params: hidden(operation, plainParams(operation, params)) };
 }
 
-function hidden(operation: AnyOperation, encoded: Given): Given {
+function hidden(operation: AnyOperation, encoded: GivenParams): GivenParams {
   for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
     if (type.secret && encoded[wire] !== undefined) encoded[wire] = "[secret]";
   }
@@ -218,7 +218,7 @@ async function confirmCall(
   if (open === undefined) return await confirm(`Send ${name}?`, host);
   const { confirmOrder } = await import("../orders/place.ts");
   // The operation has checked that the parameters are a record.
-  await confirmOrder(operation, given as Given, { open, host, isAsked: true });
+  await confirmOrder(operation, given as GivenParams, { open, host, isAsked: true });
 }
 
 /** Reads the parameters from the command line, stdin or a file. */

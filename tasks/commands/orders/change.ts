@@ -22,7 +22,7 @@ import { settingsOf } from "../shared/session.ts";
 import { confirmOrder, printSent } from "./place.ts";
 import { describeOrder, findOrder, headline, isOpen, type OrderParams } from "./words.ts";
 
-type Found = Awaited<ReturnType<typeof foundOrder>>;
+type FoundOrder = Awaited<ReturnType<typeof foundOrder>>;
 
 /** Finds an order at the broker. @throws {UsageError} If no list of today shows it. */
 async function foundOrder(
@@ -80,7 +80,7 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
 }
 
 /** Returns the parameters that cancel an order. */
-function cancelParams({ market, symbol, order }: Found): OrderParams {
+function cancelParams({ market, symbol, order }: FoundOrder): OrderParams {
   const isConditional = conditionalTypes.some((each) => each === order.orderType);
   return {
     market,
@@ -103,7 +103,7 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
   needAnswer("yes", flags.yes, host);
   const operation = operationOf("orders.cancel");
   await using open = await openDesk(flags, { host, command: "cancel", writes: true });
-  const found: Found[] = [];
+  const found: FoundOrder[] = [];
   for (const orderId of new Set(args)) {
     found.push(await foundOrder(orderId, { open, market: flags.market, host }));
   }

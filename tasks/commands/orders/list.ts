@@ -35,7 +35,7 @@ import { isOpen } from "./words.ts";
 const command = "orders";
 
 /** What one reading shows: the rows, and the error if the broker's lists could not be read. */
-interface Listed {
+interface OrderListing {
   rows: OrderRow[];
   error?: BrokerError;
   /** What a person must know to read the rows: that trading is halted, or that the rows are not compared. */
@@ -63,7 +63,7 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
     failed = error;
   }
   try {
-    const list = async (): Promise<Listed> => {
+    const list = async (): Promise<OrderListing> => {
       const halted = await whyHalted(accountStore, flags, host);
       const found = await listed(accountStore, open, { host, limit: Number(limit), markets: wanted });
       if (halted === undefined) return found;
@@ -102,7 +102,7 @@ function linesOf(
 
 /** Returns the lines of as many rows as the screen has room for, because a terminal redraws only what it shows. */
 function screenOf(
-  { rows, warnings }: Pick<Listed, "rows" | "warnings">,
+  { rows, warnings }: Pick<OrderListing, "rows" | "warnings">,
   { host, limit }: { host: Host; limit: number },
 ): string[] {
   const { columns, rows: height } = host.size();
@@ -128,7 +128,7 @@ async function listed(
   { store, account }: AccountStore,
   open: OpenDesk | undefined,
   { host, limit, markets }: { host: Host; limit: number; markets: readonly Market[] | undefined },
-): Promise<Listed> {
+): Promise<OrderListing> {
   let found: Awaited<ReturnType<OpenDesk["desk"]["reconcile"]>> | undefined;
   let error: BrokerError | undefined;
   try {
@@ -176,7 +176,7 @@ const GROUP_MS = 300;
 /** Shows the rows again after each push of an order, and every minute, until Ctrl-C. */
 async function watch(
   { client }: OpenDesk,
-  list: () => Promise<Listed>,
+  list: () => Promise<OrderListing>,
   { isJson, host, limit }: { isJson: boolean; host: Host; limit: number },
 ): Promise<number> {
   const before = new Map<string, string>();
@@ -184,8 +184,8 @@ async function watch(
   let warnedBefore: readonly string[] = [];
   /** What is wrong with the stream of pushes. */
   let trouble: readonly string[] = [];
-  let last: Listed | undefined;
-  const show = (found: Listed) => {
+  let last: OrderListing | undefined;
+  const show = (found: OrderListing) => {
     last = found;
     const { rows } = found;
     const warnings = [...found.warnings, ...trouble.map(plain)];

@@ -130,14 +130,17 @@ const signs: Readonly<Record<DryState, readonly [sign: string, color?: Color]>> 
   failed: ["✗", "red"],
 };
 
-interface Shown {
+interface ShowOptions {
   recipe: CompiledRecipe;
   connection: Connection;
   outside: string | undefined;
   host: Host;
 }
 
-function linesOf({ steps, writes, ok }: DryRun, { recipe, connection, outside, host }: Shown): string[] {
+function linesOf(
+  { steps, writes, ok }: DryRun,
+  { recipe, connection, outside, host }: ShowOptions,
+): string[] {
   const [ids, uses] = [steps.map(({ id }) => widthOf(id)), steps.map((step) => widthOf(step.uses))];
   const lines = steps.flatMap((step) => {
     const [sign, color] = signs[step.state];

@@ -11,7 +11,7 @@ import type { SchedulerEvent } from "../../../lib/runner/schedule/scheduler.ts";
 import { showInstant } from "../../../lib/calendars/mod.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Color, paint, plain } from "../../terminal/print.ts";
-import { HeldFiles } from "./summaries.ts";
+import { FilesByRun } from "./summaries.ts";
 import { localTime, readable } from "../shared/slot_lines.ts";
 
 type AnyEvent = RunEvent | SchedulerEvent;
@@ -52,7 +52,7 @@ export function eventLogger(
     return true;
   };
   const lines = new LineWriter(host, zone);
-  const files = new HeldFiles();
+  const files = new FilesByRun();
   return (event) => {
     if (!matters(levelOf(event), least) || !isNews(event)) return;
     if (!json && event.type === "artifact") return files.add(event.runKey, event.step, event);

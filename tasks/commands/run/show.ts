@@ -5,7 +5,7 @@
  */
 import type { Host } from "../../terminal/host.ts";
 import { fit, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
-import { HeldFiles } from "./summaries.ts";
+import { FilesByRun } from "./summaries.ts";
 import { type RunTree, seconds, type TreeEvent } from "./tree.ts";
 
 /** Progress display of a run. Dispose of it before anything else is written. */
@@ -119,7 +119,7 @@ class LiveTree implements RunShow {
 /** Prints one line for each step that begins or ends, and for its progress. */
 function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
   const places = new Map<string, string>();
-  const files = new HeldFiles();
+  const files = new FilesByRun();
   return (event) => {
     if (event.type === "artifact") return files.add(event.run, event.step, event);
     if (event.type === "step-progress" && event.done !== undefined && event.done === event.total) return;

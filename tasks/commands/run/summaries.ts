@@ -92,20 +92,20 @@ function lineOf(folder: string, files: readonly NamedFile[]): string {
 }
 
 /** Collects the files of each run until its next event of another type, to describe them together. */
-export class HeldFiles {
-  readonly #held = new Map<string, { step: string; files: NamedFile[] }>();
+export class FilesByRun {
+  readonly #byRun = new Map<string, { step: string; files: NamedFile[] }>();
 
   /** Adds a file of a step. */
   add(run: string, step: string, { path, isNew }: NamedFile): void {
-    const held = this.#held.get(run);
-    if (held?.step === step) held.files.push({ path, isNew });
-    else this.#held.set(run, { step, files: [{ path, isNew }] });
+    const own = this.#byRun.get(run);
+    if (own?.step === step) own.files.push({ path, isNew });
+    else this.#byRun.set(run, { step, files: [{ path, isNew }] });
   }
 
   /** Returns the lines about the files of a run, and forgets the files. */
   take(run: string): { step: string; lines: string[] } | undefined {
-    const held = this.#held.get(run);
-    this.#held.delete(run);
-    return held && { step: held.step, lines: fileLines(held.files) };
+    const own = this.#byRun.get(run);
+    this.#byRun.delete(run);
+    return own && { step: own.step, lines: fileLines(own.files) };
   }
 }

@@ -211,8 +211,8 @@ async function adviceOf(store: Store, row: RunRow, now: number): Promise<string[
     ];
   }
   if (blockReasonOf(row.reason) === undefined) return await unresolvedWriteAdvice(store, row);
-  const held = await lastBlock(store, key);
-  return held === undefined ? [] : [`blocked: ${describeBlock(held)}`];
+  const block = await lastBlock(store, key);
+  return block === undefined ? [] : [`blocked: ${describeBlock(block)}`];
 }
 
 const LONGEST = 400;

@@ -20,9 +20,9 @@ export function renewedClients(store: Store, connections: Connections, now: () =
   return {
     async client(recipe) {
       const account = connections.accountOf(recipe);
-      const held = { now: now(), needsAccount: true };
-      const isOut = await takenOverBy(store, account) ?? await refusedLoginOn(store, account, held);
-      if (stale.has(account) && isOut === undefined) {
+      const asOf = { now: now(), needsAccount: true };
+      const whyOut = await takenOverBy(store, account) ?? await refusedLoginOn(store, account, asOf);
+      if (stale.has(account) && whyOut === undefined) {
         stale.delete(account);
         await connections.forget(recipe);
       }

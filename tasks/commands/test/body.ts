@@ -95,7 +95,7 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
 /** Maximum number of lines that differ from the golden file and are printed. */
 const MOST_DIFFERENCES = 200;
 
-interface Shown {
+interface ShowOptions {
   host: Host;
   json?: boolean;
   lines: readonly string[];
@@ -104,7 +104,7 @@ interface Shown {
   found?: readonly string[];
 }
 
-function show(result: RehearsalResult, { host, json, lines, note, found }: Shown): number {
+function show(result: RehearsalResult, { host, json, lines, note, found }: ShowOptions): number {
   if (json) {
     host.out(JSON.stringify({ ...result, ...found !== undefined && { golden: { differences: found } } }));
   } else {

@@ -28,7 +28,7 @@ import { type CalendarFile, calendarLines, findCalendars, showCalendars } from "
 import { readStore, showStore, storeData, type StoreOffer } from "./store.ts";
 
 /** Items that the user is asked to trust. */
-interface Asked {
+interface TrustRequest {
   recipes: TrustOffer[];
   settings: AskedSettings[];
   stores: StoreOffer[];
@@ -53,7 +53,7 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
     ? { offers: [], wrong: [] }
     : await offersOf(paths, host);
   for (const line of wrong) host.note(`hsgate: ${plain(line)}`);
-  const asking: Asked = {
+  const asking: TrustRequest = {
     recipes: offers.filter(({ record }) => record.powers.length > 0),
     settings: settings.filter(({ powers }) => powers.length > 0),
     stores,
@@ -114,7 +114,7 @@ export async function trustWritten(
 }
 
 async function record(
-  { recipes, settings, stores, calendars }: Asked,
+  { recipes, settings, stores, calendars }: TrustRequest,
   trust: Trust,
   host: Host,
 ): Promise<void> {
@@ -239,7 +239,7 @@ const dataOf = ({ path, recipe, powers, record }: TrustOffer) => ({
 });
 
 /** A trusted file. */
-interface Listed {
+interface TrustedFile {
   path: string;
   trustedAt: string;
   state: string;
@@ -247,7 +247,7 @@ interface Listed {
   changed?: string;
 }
 
-const listColumns: readonly Column<Listed>[] = [
+const listColumns: readonly Column<TrustedFile>[] = [
   { title: "state", keep: true, of: ({ state }) => state },
   { title: "since (UTC)", name: "since", of: ({ trustedAt }) => trustedAt },
   { title: "file", name: "file", id: true, of: ({ path }) => path },
@@ -258,7 +258,7 @@ async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "h
   const view = listView(flags);
   checkListColumns(view, listColumns);
   const { recipes, settings, stores, calendars } = await trust.file.read();
-  const row = (path: string, trustedAt: string, isSame: boolean, changed?: string): Listed => ({
+  const row = (path: string, trustedAt: string, isSame: boolean, changed?: string): TrustedFile => ({
     path,
     trustedAt,
     state: isSame ? "trusted" : "changed",
