@@ -16,7 +16,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import pg from "pg";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import type { SqlValue, Store, Wanted } from "../../lib/store/store.ts";
+import type { ResultKind, SqlValue, Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { insertRun } from "../../lib/runner/queries/runs.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
@@ -37,7 +37,7 @@ type Kind = "sqlite" | "postgres";
 const targets: Readonly<Record<Kind, number>> = { sqlite: 2.5, postgres: 1.5 };
 
 /** One statement that a store gives to its driver. */
-type Asked = { sql: string; values: readonly SqlValue[]; wanted: Wanted };
+type RecordedStatement = { sql: string; values: readonly SqlValue[]; wanted: ResultKind };
 
 /** A store that records its statements, and a bare driver on a second database with the same rows. */
 interface Pair extends AsyncDisposable {
@@ -52,7 +52,7 @@ interface Pair extends AsyncDisposable {
 
 /** Members of a store that pass statements to its driver. */
 interface Driver {
-  execute(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown;
+  execute(sql: string, values: readonly SqlValue[], wanted: ResultKind): unknown;
   begin(): unknown;
   commit(): unknown;
 }
@@ -79,7 +79,7 @@ async function sqlitePair(folder: string, name: string): Promise<Pair> {
   const db = new DatabaseSync(bare);
   db.exec("pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on");
   const statements = new Map<string, StatementSync>();
-  const run = ({ sql, values, wanted }: Asked) => {
+  const run = ({ sql, values, wanted }: RecordedStatement) => {
     let statement = statements.get(sql);
     if (statement === undefined) statements.set(sql, statement = db.prepare(sql));
     const bound = values.map((value): SQLInputValue => value ?? null);
@@ -90,7 +90,7 @@ async function sqlitePair(folder: string, name: string): Promise<Pair> {
     store,
     asked,
     replay(list) {
-      for (const each of list) typeof each === "string" ? db.exec(each) : run(each as Asked); // written above
+      for (const each of list) typeof each === "string" ? db.exec(each) : run(each as RecordedStatement); // written above
       return Promise.resolve();
     },
     bare: (sql, values) => run({ sql, values, wanted: /^select/.test(sql) ? "row" : "changes" }),
@@ -149,7 +149,7 @@ async function postgresPair(url: string): Promise<Pair> {
   };
 }
 
-interface Taken {
+interface Duration {
   ms: number;
   cpuMs: number;
 }
@@ -159,7 +159,7 @@ const cpuMs = () => {
   return (user + system) / 1000;
 };
 
-async function time(work: () => unknown): Promise<Taken> {
+async function time(work: () => unknown): Promise<Duration> {
   const [start, cpu] = [performance.now(), cpuMs()];
   await work();
   return { ms: performance.now() - start, cpuMs: cpuMs() - cpu };
@@ -167,8 +167,8 @@ async function time(work: () => unknown): Promise<Taken> {
 
 /** Times of one kind of work, in pairs. */
 class Rounds {
-  readonly #floor: Taken[] = [];
-  readonly #ours: Taken[] = [];
+  readonly #floor: Duration[] = [];
+  readonly #ours: Duration[] = [];
   #statements = 0;
 
   /** Measures the store's work, then the bare driver with the same statements. */
@@ -179,7 +179,7 @@ class Rounds {
     this.push(ours, await time(() => replay(list)), list.length);
   }
 
-  push(ours: Taken, floor: Taken, statements = 0): void {
+  push(ours: Duration, floor: Duration, statements = 0): void {
     this.#ours.push(ours);
     this.#floor.push(floor);
     this.#statements = statements;
@@ -190,7 +190,7 @@ class Rounds {
     most: number,
     { per = 1, ...more }: { per?: number; [detail: string]: unknown } = {},
   ): void {
-    const of = (pick: (values: number[]) => number, key: keyof Taken) => {
+    const of = (pick: (values: number[]) => number, key: keyof Duration) => {
       const [floor, ours] = [this.#floor, this.#ours].map((list) =>
         pick(list.map((each) => each[key])) / per
       ) as [
@@ -308,9 +308,9 @@ async function measureCommits(pair: Pair, kind: Kind): Promise<void> {
 /** Measures from the moment that a run is due until its first step begins. */
 async function measureClaim(pair: Pair, kind: Kind): Promise<void> {
   const rounds = new Rounds();
-  let began: { at: Taken; asked: unknown[] } | undefined;
+  let began: { at: Duration; asked: unknown[] } | undefined;
   const now = START;
-  let start: Taken = { ms: 0, cpuMs: 0 };
+  let start: Duration = { ms: 0, cpuMs: 0 };
   const run = () => {
     const at = { ms: performance.now() - start.ms, cpuMs: cpuMs() - start.cpuMs };
     began = { at, asked: pair.asked.splice(0) };
@@ -351,14 +351,14 @@ async function measureClaim(pair: Pair, kind: Kind): Promise<void> {
 }
 
 /** `added`: rows that a pass added to `run`. `skipped`: keys of the runs that it skipped. */
-interface Written {
+interface PassWrites {
   added: SqlValue[][];
   skipped: string[];
 }
 
 /** Returns the runs that a list of statements adds or skips. */
-function writtenBy(asked: readonly unknown[]): Written {
-  const found: Written = { added: [], skipped: [] };
+function writtenBy(asked: readonly unknown[]): PassWrites {
+  const found: PassWrites = { added: [], skipped: [] };
   for (const each of asked) {
     if (typeof each !== "object" || each === null) continue;
     // Both drivers have the values in `values`; the statement is in `sql` of one and in `text` of the other.
@@ -371,7 +371,7 @@ function writtenBy(asked: readonly unknown[]): Written {
 }
 
 /** Does the same as a pass the simplest way: one statement for each schedule and each row, in one transaction. */
-async function passByRows(pair: Pair, at: number, { added, skipped }: Written): Promise<void> {
+async function passByRows(pair: Pair, at: number, { added, skipped }: PassWrites): Promise<void> {
   const columns =
     "run_key, recipe, schedule_id, kind, class, slot_at, business_day, assumed, due_at, deadline_at, " +
     "state, reason, recipe_sha, calendar_version, params, trace_id, finished_at";

@@ -15,7 +15,7 @@ import { platformProxyFindings } from "../../tasks/commands/doctor/platform_find
 import { startDirectProxy } from "../support/direct_proxy.ts";
 import { cli, directEnvOf, folder, PASSWORD, simulatePlatform, spawned, type World } from "./support.ts";
 
-interface Found {
+interface CheckResult {
   check: string;
   state: "ok" | "warning" | "failed";
   text: string;
@@ -25,7 +25,7 @@ interface Found {
 interface Examined {
   code: number;
   ok: boolean;
-  findings: Found[];
+  findings: CheckResult[];
   /** The last finding of a check, `text -> advice`. */
   of(check: string): string;
 }
@@ -38,7 +38,7 @@ async function doctor(env: Record<string, string>, world: Omit<World, "env"> = {
     const secret = env[`HSGATE_${name}`] ?? PASSWORD;
     assertEquals(out.includes(secret.split("\n")[1] ?? secret), false, name);
   }
-  const { ok, findings }: { ok: boolean; findings: Found[] } = JSON.parse(out);
+  const { ok, findings }: { ok: boolean; findings: CheckResult[] } = JSON.parse(out);
   const of = (check: string) => {
     const { text, advice } = findings.findLast((each) => each.check === check)!;
     return `${text} -> ${advice}`;

@@ -14,7 +14,7 @@ export type WireRow = Record<string, unknown>;
 export type Script = Record<string, WireRow[]>;
 
 /** What a call requests. */
-export interface Asked {
+export interface ScriptedCall {
   /** Such as `TradeQueryHistoryDeliverList K 20250815`. */
   key: string;
   params: Record<string, string | number | undefined>;
@@ -31,7 +31,7 @@ export interface ScriptedGateway extends AsyncDisposable {
   calls: string[];
   script: Script;
   /** Returns the whole text of an answer, which replaces the script's; `undefined` uses the script. */
-  answer: (asked: Asked) => string | undefined;
+  answer: (asked: ScriptedCall) => string | undefined;
   /** Returns the time of its clock, Unix milliseconds. */
   clock: () => number;
   /** Returns the header `Date` of its answers; by default from its clock. */
@@ -120,7 +120,7 @@ export function scriptedGateway(script: Script): ScriptedGateway {
 function rowsBetween(
   script: Script,
   name: string,
-  { exchangeType, startDate, endDate }: Asked["params"],
+  { exchangeType, startDate, endDate }: ScriptedCall["params"],
 ): WireRow[] {
   const start = [name, exchangeType, ""].filter((each) => each !== undefined).join(" ");
   return Object.keys(script).filter((key) => {

@@ -13,10 +13,10 @@ import {
 } from "../../lib/day_book/mod.ts";
 import { trade } from "./books.ts";
 import {
-  type Asked,
   okText,
   refusal,
   type Script,
+  type ScriptedCall,
   scriptedGateway,
   type WireRow,
 } from "./scripted_gateway.ts";
@@ -219,7 +219,7 @@ async function play(seed: number): Promise<Outcome> {
     broker.script = truth(random, now !== TIMES[0], ids);
     const answers = new Map<string, WireRow[] | string>();
     const served: [place: string, row: WireRow][] = [];
-    broker.answer = ({ key, params, rows }: Asked) => {
+    broker.answer = ({ key, params, rows }: ScriptedCall) => {
       const [, kind, list] = /^TradeQuery(History|Real)(\w+)List/.exec(key) ?? [];
       if (kind === undefined || (kind === "History" && params.startDate !== params.endDate)) return undefined;
       const date = String(params.startDate ?? "20250815");

@@ -1,10 +1,10 @@
 /** Tests that no day becomes final with an incomplete or rejected list, or with rows without a date. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { bookOf, DAY, isList, LATER, openBook, summaryOf, trade } from "./books.ts";
-import { type Asked, okText, readTree, refusal, type WireRow } from "./scripted_gateway.ts";
+import { okText, readTree, refusal, type ScriptedCall, type WireRow } from "./scripted_gateway.ts";
 
 /** Returns a function that answers like a server with at most `most` rows per page. */
-function pagesOf(most: number): (asked: Asked) => string | undefined {
+function pagesOf(most: number): (asked: ScriptedCall) => string | undefined {
   return ({ key, params, rows }) => {
     if (!isList(key)) return undefined;
     const start = Number(params.queryParamStr);

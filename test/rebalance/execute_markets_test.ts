@@ -16,12 +16,12 @@ import { deskTest, type DeskUnderTest } from "../desk/support.ts";
 import { QUICK } from "./executor.ts";
 import { type GivenTrade, planOf, termsOf } from "./support.ts";
 
-type Wanted = Omit<GivenTrade, "price"> & { market: Market };
+type MarketTrade = Omit<GivenTrade, "price"> & { market: Market };
 
 /** Returns a plan at the last prices. */
 async function planIn(
   { client }: DeskUnderTest,
-  trades: readonly Wanted[],
+  trades: readonly MarketTrade[],
   buffer: Plan["cashBuffer"],
 ): Promise<Plan> {
   const priced = await Promise.all(trades.map(async (trade) => {

@@ -45,7 +45,7 @@ function buyer(name: string, began: string[]): CompiledRecipe {
 }
 
 /** The result of a slot whose connection was harmed, after another process has taken over if necessary. */
-interface Left {
+interface SlotResult {
   /** State and reason of the run, and the number of orders that it placed. */
   end: string;
   wasHit: boolean;
@@ -65,7 +65,7 @@ async function harmed(
     at: number;
     harm?: Harm;
   },
-): Promise<Left> {
+): Promise<SlotResult> {
   const { proxy, direct } = place;
   const began: string[] = [];
   const recipe = buyer(name, began);

@@ -225,7 +225,7 @@ Deno.test({
       steps: [step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) })],
     });
     const reader = recipe({ ...given, name: "read", steps: [step({ run: () => Promise.resolve(++read) })] });
-    const held: string[] = [];
+    const blocked: string[] = [];
     const schedulerOn = (store: Store, holder: string) =>
       new Scheduler({
         calendars: () => builtInCalendars,
@@ -238,7 +238,7 @@ Deno.test({
         client: () => Promise.reject(new TypeError("no client")),
         secret: () => Promise.reject(new TypeError("no secrets")),
         onSchedulerEvent: (event) =>
-          void (event.type === "held" && held.push(`${event.because} ${event.by}`)),
+          void (event.type === "held" && blocked.push(`${event.because} ${event.by}`)),
       });
     const day = () => new Date().toISOString().slice(0, 10);
     const pass = async (scheduler: Scheduler, until: () => Promise<boolean> | boolean) => {
@@ -250,15 +250,15 @@ Deno.test({
       assert(await until());
     };
     for (const [byMs, expected] of [[8_000, "8.0 s ahead of"], [-8_000, "8.0 s behind"]] as const) {
-      held.length = 0;
+      blocked.length = 0;
       began.length = read = 0;
       await using wrong = await openPostgres(schema.url, {
         machine: { now: () => Date.now() + byMs, monotonic: () => performance.now() },
       });
       const off = schedulerOn(wrong, `off ${byMs}`);
-      await pass(off, () => read > 0 && held.length > 0);
+      await pass(off, () => read > 0 && blocked.length > 0);
       assertEquals(began, []);
-      assertStringIncludes(held[0]!, `unsafe this machine's clock is ${expected} the database's`);
+      assertStringIncludes(blocked[0]!, `unsafe this machine's clock is ${expected} the database's`);
       const told = await why(wrong, write, { calendars: builtInCalendars, date: day(), now: wrong.now()! });
       assertStringIncludes(told, `this machine's clock is ${expected} the database's`);
       await off.stop();

@@ -96,8 +96,8 @@ testBoth(
       assertEquals(await b.store.get("select count(*) as n from schedule where paused_reason is not null"), {
         n: 0,
       });
-      const held = b.told.flatMap((event) => event.type === "held" ? [event.because] : []);
-      assert(held.length > 0 && held.every((because) => because === "login"), held.join());
+      const blocked = b.told.flatMap((event) => event.type === "held" ? [event.because] : []);
+      assert(blocked.length > 0 && blocked.every((because) => because === "login"), blocked.join());
       // The maintenance ends: within the longest wait everything runs again, and the block is cleared.
       far.state.refusal = undefined;
       await pass(b, 75);
