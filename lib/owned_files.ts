@@ -105,7 +105,7 @@ export function distrustOf(path: string, facts: Facts, uid: number | undefined):
       `chown ${uid} ${shellHint(path)}`;
   }
   if ((mode & (GROUP_WRITES | OTHERS_WRITE)) === 0) return undefined;
-  return `others may write to it (mode ${shown(mode)}); if you know what is in it, run: chmod go-w ${
+  return `others may write to it (mode ${modeText(mode)}); if you know what is in it, run: chmod go-w ${
     shellHint(path)
   }`;
 }
@@ -271,11 +271,11 @@ function distrustOfFolder(
   if (others === 0 || (mode & STICKY) !== 0 && !isForDatabase) return undefined;
   if (isForDatabase) {
     return `others may add files beside it: they may write to the folder "${path}" (mode ${
-      shown(mode)
+      modeText(mode)
     }); move the ` +
       "file to a folder of your own";
   }
-  return `others may replace it: they may write to the folder "${path}" (mode ${shown(mode)}); run: ` +
+  return `others may replace it: they may write to the folder "${path}" (mode ${modeText(mode)}); run: ` +
     `chmod go-w ${shellHint(path)}`;
 }
 
@@ -284,7 +284,7 @@ function foreignOwnerOf({ uid: owner }: Facts, uid: number | undefined): number 
   return owner === null || uid === undefined || owner === uid || owner === ROOT ? undefined : owner;
 }
 
-const shown = (mode: number) => (mode & 0o7777).toString(8).padStart(4, "0");
+const modeText = (mode: number) => (mode & 0o7777).toString(8).padStart(4, "0");
 
 /** Returns this user's id; `undefined` if the system has none, or if the program may not read it. */
 function ownUid(): number | undefined {

@@ -241,11 +241,11 @@ function slownessOf({ name, file, heavy, most }: QuickProgram, root: URL): strin
   }).outputSync();
   if (!success) throw new Error(`Cannot read the graph of ${file}: ${new TextDecoder().decode(stderr)}`);
   const { modules, heavyChain } = loadedBy(JSON.parse(new TextDecoder().decode(stdout)), heavy);
-  const shown = (paths: readonly string[], between: string) =>
+  const pathsText = (paths: readonly string[], between: string) =>
     paths.map((each) => each.replace(root.href, "")).join(between);
-  if (heavyChain !== undefined) return [`${name} loads what it never uses: ${shown(heavyChain, " -> ")}`];
+  if (heavyChain !== undefined) return [`${name} loads what it never uses: ${pathsText(heavyChain, " -> ")}`];
   if (modules.length <= most) return [];
-  return [`${name} loads ${modules.length} files instead of ${most}: ${shown(modules, ", ")}`];
+  return [`${name} loads ${modules.length} files instead of ${most}: ${pathsText(modules, ", ")}`];
 }
 
 function main(): number {

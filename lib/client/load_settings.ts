@@ -112,8 +112,8 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
     const { accepts, expected, secret, fallback } = settingTable[name];
     if (given !== undefined && !accepts(given.text)) {
       // An address may contain a password.
-      const hidden = secret === true || /[@?]/.test(given.text);
-      loader.wrong(`${name} (${given.origin})`, hidden ? "[hidden]" : given.text, expected);
+      const isSecret = secret === true || /[@?]/.test(given.text);
+      loader.wrong(`${name} (${given.origin})`, isSecret ? "[hidden]" : given.text, expected);
     }
     const { text, origin } = given ?? { text: fallback, origin: "default" };
     if (text !== undefined) [values[name], origins[name]] = [text, origin];
@@ -178,13 +178,14 @@ export async function inspectSettingsFile(
   const powers = settingNames.flatMap((name) => {
     const { power, secret } = settingTable[name];
     if (power === undefined) return [];
-    const shown = (value: string) => secret === true || value.includes("@") ? hidden(value) : value;
+    const valueText = (value: string) =>
+      secret === true || value.includes("@") ? withoutSecret(value) : value;
     const own = settingTable[name].file ? [name, `${name}File`] : [name];
     return own.filter((member) => member in content).map((member) => {
       const [isFile, value = "[not one value]"] = [member !== name, members[member]];
       return {
         name: member,
-        value: shortened(isFile ? value : shown(value)),
+        value: shortened(isFile ? value : valueText(value)),
         power: isFile ? `reads this file: ${power}` : power,
       };
     });
@@ -194,7 +195,7 @@ export async function inspectSettingsFile(
 }
 
 /** Hides a secret. Of an address, only the scheme and host stay visible, because they show who is contacted. */
-function hidden(value: string): string {
+function withoutSecret(value: string): string {
   return isHttpUrl(value) ? `${new URL(value).origin}/[hidden]` : "[hidden]";
 }
 

@@ -86,15 +86,15 @@ function checkOptions(options: DayBookOptions): void {
   const expect = (path: string, value: unknown, fits: boolean, expected: string) =>
     void (fits || issues.push({ path: [path], value, expected }));
   const { markets, accounts = accountNames, from, to, out, formats = formatNames, concurrency = 4 } = options;
-  const known = <T>(given: readonly T[], names: readonly T[]) =>
+  const areKnown = <T>(given: readonly T[], names: readonly T[]) =>
     given.length > 0 && given.every((each) => names.includes(each));
-  expect("accounts", accounts, known(accounts, accountNames), someOf(accountNames));
+  expect("accounts", accounts, areKnown(accounts, accountNames), someOf(accountNames));
   const needsMarkets = accounts.includes("securities");
-  expect("markets", markets, !needsMarkets || known(markets, Market.names), someOf(Market.names));
+  expect("markets", markets, !needsMarkets || areKnown(markets, Market.names), someOf(Market.names));
   expect("from", from, isDate(from), 'a date such as "2025-08-15"');
   expect("to", to, isDate(to) && !(isDate(from) && to < from), "a date that is not before `from`");
   expect("out", out, typeof out === "string" && out !== "", "a folder");
-  expect("formats", formats, known(formats, formatNames), someOf(formatNames));
+  expect("formats", formats, areKnown(formats, formatNames), someOf(formatNames));
   const isCount = Number.isInteger(concurrency) && concurrency > 0;
   expect("concurrency", concurrency, isCount, "a whole number above zero");
   expect("now", typeof options.now, typeof options.now === "function", "a clock");
@@ -214,11 +214,11 @@ class Export {
       return undefined;
     }
     const hasTrades = (await this.#rebalance(day, []) ?? { rows: 0 }).rows > 0;
-    const kept = (name: string) => keptDay(exportFolder.path(name), this.#settings, { hasTrades });
-    const before = await kept(day);
+    const keptDayIn = (name: string) => keptDay(exportFolder.path(name), this.#settings, { hasTrades });
+    const before = await keptDayIn(day);
     const beside: KeptDay[] = [];
     for (const name of exportFolder.disputed(day)) {
-      const reading = await kept(name);
+      const reading = await keptDayIn(name);
       if (reading !== undefined) beside.push(reading);
     }
     const isRecent = markets.some((market) => market.isRecent);

@@ -133,12 +133,12 @@ export function futureContract(symbol: string): FutureContract | undefined {
   if (match === null || product === undefined || number < 1 || number > 12) return undefined;
   const month = `20${match[2]}-${match[3]}`;
   const { longDated: _, ...shared } = product;
-  const named = (name: string) => `${name} ${match[2]}${match[3]}`;
+  const withMonth = (name: string) => `${name} ${match[2]}${match[3]}`;
   return {
     ...shared,
-    name: named(product.name),
-    nameTc: named(product.nameTc),
-    nameSc: named(product.nameSc),
+    name: withMonth(product.name),
+    nameTc: withMonth(product.nameTc),
+    nameSc: withMonth(product.nameSc),
     symbol,
     month,
     ...contractDays(month),

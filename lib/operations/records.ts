@@ -124,9 +124,9 @@ export function params<F extends Fields>(
       const entries = entriesOf();
       // If one member is a secret, a value under a wrong name may be that secret.
       const hasSecret = entries.some(([, { type }]) => type.secret);
-      const shown = (value: unknown) => hasSecret ? "[secret]" : value;
+      const valueInIssue = (value: unknown) => hasSecret ? "[secret]" : value;
       if (!isObject(value)) {
-        issues.push({ path, value: shown(value), expected: "an object of parameters" });
+        issues.push({ path, value: valueInIssue(value), expected: "an object of parameters" });
         return;
       }
       for (const name of Object.keys(value)) {
@@ -134,7 +134,7 @@ export function params<F extends Fields>(
           const known = entries.length === 0
             ? "no parameters at all"
             : `only ${entries.map(([each]) => each).join(", ")}`;
-          issues.push({ path: [...path, name], value: shown(value[name]), expected: known });
+          issues.push({ path: [...path, name], value: valueInIssue(value[name]), expected: known });
         }
       }
       const right: Record<string, unknown> = {};

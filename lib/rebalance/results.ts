@@ -258,14 +258,15 @@ export function driftReached(
       const quantity = progress[index]!.filled;
       return each.side === "buy" ? quantity : negate(quantity);
     }));
-  const shown = (sum: Decimal, square: Decimal) => normalize(divide(sum, square, DRIFT_PLACES, "half-even"));
+  const driftText = (sum: Decimal, square: Decimal) =>
+    normalize(divide(sum, square, DRIFT_PLACES, "half-even"));
   const squares = (parts: readonly Decimal[]) => sumOf(parts.map((part) => multiply(part, part)));
   // The weights of a plan are rounded. If all prices are in the base currency, the quantities give the exact drifts.
   if (positions.every(({ currency }) => currency === base)) {
     const parts = positions.map((each) =>
       subtract(multiply(add(each.quantity, filledOf(each)), each.price), multiply(each.target, value))
     );
-    return shown(squares(parts), multiply(value, value));
+    return driftText(squares(parts), multiply(value, value));
   }
   let sum = sumSquaredDrift;
   for (const position of positions) {
@@ -276,5 +277,5 @@ export function driftReached(
     const reached = subtract(driftAfter, divide(missing, trade, DRIFT_PLACES, "half-even"));
     sum = add(sum, multiply(reached, reached), negate(multiply(driftAfter, driftAfter)));
   }
-  return compare(sum, "0") < 0 ? "0" : shown(sum, "1");
+  return compare(sum, "0") < 0 ? "0" : driftText(sum, "1");
 }

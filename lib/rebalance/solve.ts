@@ -79,7 +79,7 @@ function solveTogether(problem: Problem, effort: Effort): Solution | undefined {
   const start = startOf(problem, hints, prices.plan);
   const found = start === undefined || problem.turnover === undefined || !hasFew
     ? start
-    : changed(problem, hints, start);
+    : improveByChanges(problem, hints, start);
   const exact = exactPrices(problem, prices.bound);
   const items = problem.items.map((item) => new PricedItem(item, exact));
   const least = items.map((item) => item.least());
@@ -146,7 +146,7 @@ function startOf(
  * With a turnover limit, each trade affects all others, so plans that differ in three trades can have very different
  * sums.
  */
-function changed(problem: Problem, hints: readonly Hint[], found: PlanLots): PlanLots {
+function improveByChanges(problem: Problem, hints: readonly Hint[], found: PlanLots): PlanLots {
   let best = found;
   let left = MOST_STARTS;
   for (let isBetter = true; isBetter && left > 0;) {

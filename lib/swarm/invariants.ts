@@ -80,14 +80,14 @@ export const invariants = {
       const wrong = fresh.find(({ intent, isRepeated, executed }) =>
         executed.by === "desk" && intent === undefined && !isRepeated
       );
-      return wrong && `the broker executed ${shown(wrong.executed)}, and no intent was sent for it`;
+      return wrong && `the broker executed ${writeText(wrong.executed)}, and no intent was sent for it`;
     },
   },
   "sent-once": {
     text: "the broker executes the write of an intent at most once",
     check: ({ fresh }) => {
       const wrong = fresh.find(({ isRepeated }) => isRepeated);
-      return wrong && `the broker executed ${shown(wrong.executed)} again for one intent`;
+      return wrong && `the broker executed ${writeText(wrong.executed)} again for one intent`;
     },
   },
   "sent-soon": {
@@ -98,7 +98,8 @@ export const invariants = {
         executed.at - intent.sentAt > MOST_UNDER_WAY_MS
       );
       return wrong &&
-        `the broker executed ${shown(wrong.executed)} ${(wrong.executed.at - wrong.intent!.sentAt!) / 1_000 // `find` accepted only an intent with `sentAt`
+        `the broker executed ${writeText(wrong.executed)} ${
+          (wrong.executed.at - wrong.intent!.sentAt!) / 1_000 // `find` accepted only an intent with `sentAt`
         } s after it was recorded`;
     },
   },
@@ -124,7 +125,7 @@ export const invariants = {
       const wrong = intents.find(({ id, state }) =>
         refused.includes(state) && claims.get(id)?.isRefused === false
       );
-      return wrong && `${describe(wrong)} was executed: ${shown(claims.get(wrong.id)!)}`;
+      return wrong && `${describe(wrong)} was executed: ${writeText(claims.get(wrong.id)!)}`;
     },
   },
   "sum-of-parts": {
@@ -179,7 +180,7 @@ export const invariants = {
         executed.by === "desk" && executed.name !== "orders.place" && intent?.why.recipe === undefined &&
         swarm.truth.orders.get(String(executed.params.orderId))?.by === "owner"
       );
-      return wrong && `${shown(wrong.executed)} is for an order of the owner`;
+      return wrong && `${writeText(wrong.executed)} is for an order of the owner`;
     },
   },
   "halt": {
@@ -400,7 +401,7 @@ export async function missingSlot(
   return undefined;
 }
 
-const shown = ({ name, params, orderIds }: Executed) =>
+const writeText = ({ name, params, orderIds }: Executed) =>
   `${name} ${params.side ?? ""} ${params.quantity ?? ""} ${params.symbol ?? ""} at ${
     params.price ?? ""
   } (order ${orderIds.join(", ") || String(params.orderId ?? "none")})`;

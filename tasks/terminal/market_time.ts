@@ -12,12 +12,12 @@ export const ZONE_NAME = "HKT";
 
 /** Returns an instant as the time of day in Hong Kong, after its date if that is not the date of `now`. */
 export function clockText(at: number, now: number = at): string {
-  const shown = (instant: number) =>
+  const localText = (instant: number) =>
     Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(ZONE).toPlainDateTime().toString({
       smallestUnit: "second",
     });
-  const [date = "", time = ""] = shown(at).split("T");
-  return shown(now).startsWith(date) ? time : `${date} ${time}`;
+  const [date = "", time = ""] = localText(at).split("T");
+  return localText(now).startsWith(date) ? time : `${date} ${time}`;
 }
 
 /** Returns the instant of a date and a time of day in a zone; `undefined` if one of them is incomplete or invalid. */

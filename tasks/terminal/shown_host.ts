@@ -28,17 +28,17 @@ export function shownHost(
   words.forEach(learn);
   const any = (text: string) => redactor.text(text);
   const certain = (text: string) => redactor.certainText(text);
-  const shown = (
+  const clean = (
     text: string,
     remove: typeof any,
     { more = (each) => each, isOwnName }: { more?: typeof any; isOwnName?: OutOptions["isOwnName"] } = {},
   ) =>
     isJson(text) ? shownJson(redactor.jsonText(text, remove, isOwnName)) : terminalText(more(remove(text)));
   const out = (text: string, { isOwnName }: OutOptions = {}) =>
-    shown(text, figures ? certain : any, { isOwnName });
+    clean(text, figures ? certain : any, { isOwnName });
   // Errors and notes may also contain an address from a file.
   const note = (text: string) => {
-    const line = shown(text, any, { more: withoutCredentials });
+    const line = clean(text, any, { more: withoutCredentials });
     return isJson(text) ? line : shortened(line, MOST_NOTE);
   };
   // Copy descriptors, not values: reading the property `signal` would install the signal handlers.

@@ -138,7 +138,7 @@ export type TradeRows = () => Iterable<TradeRow>;
  * Returns the number of pairs of a fill and a journal line with the same side and net amount. Needs 8 bytes per fill.
  */
 export function countPairs(fills: TradeRows, lines: TradeRows): number {
-  const { counts, digest } = counted(fills);
+  const { counts, digest } = countsAndDigest(fills);
   let pairs = 0;
   for (const { side, net } of lines()) if (counts.take(digestOf(digest, side, net))) pairs++;
   return pairs;
@@ -149,7 +149,7 @@ export function countPairs(fills: TradeRows, lines: TradeRows): number {
  * lines and the first fills.
  */
 export function findUnmatched(fills: TradeRows, lines: TradeRows): { fills: TradeRow[]; lines: TradeRow[] } {
-  const { counts, digest } = counted(fills);
+  const { counts, digest } = countsAndDigest(fills);
   const unmatched = { fills: [] as TradeRow[], lines: [] as TradeRow[] };
   for (const line of lines()) {
     if (!counts.take(digestOf(digest, line.side, line.net))) unmatched.lines.push(line);
@@ -160,7 +160,7 @@ export function findUnmatched(fills: TradeRows, lines: TradeRows): { fills: Trad
   return unmatched;
 }
 
-function counted(rows: TradeRows): { counts: DigestCounts; digest: Digest } {
+function countsAndDigest(rows: TradeRows): { counts: DigestCounts; digest: Digest } {
   const [counts, digest] = [new DigestCounts(), new Digest()];
   for (const { side, net } of rows()) counts.next(digestOf(digest, side, net));
   return { counts, digest };

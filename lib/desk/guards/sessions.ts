@@ -58,16 +58,16 @@ function checkOpen(check: Check, order: Order): void {
     if (periods.some(({ from, to }) => from <= now && now < to)) return;
     next = periods.find(({ from }) => from > now)?.from;
   }
-  const shown = (at: number) =>
+  const timeText = (at: number) =>
     Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDateTime().toString({
       smallestUnit: "minute",
     }).replace("T", " ");
   throw check.refuse(
     "session",
     `${mic} accepts no "${order.orderType}" order${order.isExtended ? " of extended hours" : ""} at ${
-      shown(now)
+      timeText(now)
     } (${zone})`,
-    next === undefined ? "the calendar has no later session" : `it does so from ${shown(next)}`,
+    next === undefined ? "the calendar has no later session" : `it does so from ${timeText(next)}`,
   );
 }
 

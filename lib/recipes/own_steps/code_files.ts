@@ -206,7 +206,7 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
     if (module.includes("//", folder.href.length - 1) || !isPlain(url)) {
       throw refuseCode(
         file,
-        `it imports "${shown(module.slice(folder.href.length))}": write the plain name of the file`,
+        `it imports "${shortText(module.slice(folder.href.length))}": write the plain name of the file`,
       );
     }
     const bytes = await readRegular(await realFile(file, url, root), codeLimits.fileBytes);
@@ -227,7 +227,7 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
 /** Returns whether a URL is the normal spelling for its file: without a query, and without unnecessary escapes. */
 const isPlain = (url: URL) => fileUrl(pathOf(url)).href === url.href;
 
-const shown = (text: string) => text.slice(0, MOST_SHOWN);
+const shortText = (text: string) => text.slice(0, MOST_SHOWN);
 const tooManyFiles = (file: URL) => refuseCode(file, `it imports more than ${codeLimits.files} files`);
 const outsideText = (file: URL) => `it imports "${pathOf(file)}", which is outside the folder of the recipe`;
 
@@ -264,7 +264,7 @@ async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<st
       if (!found.startsWith("file:")) {
         throw refuseCode(
           file,
-          `"${nameOf(new URL(specifier))}" imports "${shown(written)}": only files of its folder, ` +
+          `"${nameOf(new URL(specifier))}" imports "${shortText(written)}": only files of its folder, ` +
             `"hsgate/recipes" and the toolkit's other modules can be imported`,
         );
       }
@@ -317,7 +317,10 @@ async function realFile(file: URL, module: URL, root: string): Promise<string> {
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) {
       // The system rejects some names, such as a name that is too long, and links that lead to each other.
-      throw refuseCode(file, `"${shown(name)}" cannot be read: ${shown(firstLine(messageOf(error)))}`);
+      throw refuseCode(
+        file,
+        `"${shortText(name)}" cannot be read: ${shortText(firstLine(messageOf(error)))}`,
+      );
     }
     throw refuseCode(
       file,

@@ -30,23 +30,23 @@ export function checkSchema(schema: z.ZodType, value: unknown): Mistake[] {
   const result = schema.safeParse(value);
   if (result.success) return [];
   let node: Node | undefined;
-  const known = (path: Issue["path"]) =>
+  const memberNames = (path: Issue["path"]) =>
     membersAt(node ??= z.toJSONSchema(schema, { io: "input" }) as Node, path);
   return result.error.issues.slice(0, MOST_ISSUES)
-    .flatMap((issue) => explain(issue, value, [], known)).slice(0, MOST_ISSUES);
+    .flatMap((issue) => explain(issue, value, [], memberNames)).slice(0, MOST_ISSUES);
 }
 
 function explain(
   issue: z.core.$ZodIssue,
   value: unknown,
   before: Issue["path"],
-  known: (path: Issue["path"]) => string[],
+  memberNames: (path: Issue["path"]) => string[],
 ): Mistake[] {
   const path = [...before, ...issue.path.map((step) => typeof step === "symbol" ? String(step) : step)];
   switch (issue.code) {
     case "unrecognized_keys":
       return issue.keys.slice(0, MOST_ISSUES).map((key) => {
-        const names = known(path);
+        const names = memberNames(path);
         if (names.includes(key)) {
           // The mistake belongs to another form of the union.
           const given = valueAt(value, path);
@@ -60,7 +60,7 @@ function explain(
         return { path: [...path, key], message: `no such member${hint}`, isName: true };
       });
     case "invalid_type":
-      return [expected(path, typeText(issue, issue.expected === "object" ? known(path) : []))];
+      return [expected(path, typeText(issue, issue.expected === "object" ? memberNames(path) : []))];
     case "invalid_value": {
       const names = issue.values.map((each) => JSON.stringify(each));
       const given = valueAt(value, path);
@@ -75,7 +75,7 @@ function explain(
         const words = issue.errors.flatMap((errors) => errors.map((each) => wordsOf(each)));
         return [expected(path, [...new Set(words)].join(", or "))];
       }
-      return best.flatMap((inner) => explain(inner, value, path, known));
+      return best.flatMap((inner) => explain(inner, value, path, memberNames));
     }
     case "invalid_key":
       return issue.issues.flatMap((inner) => expected(path, wordsOf(inner)));

@@ -63,7 +63,7 @@ export function quoteHandlers(state: State): Handlers<Names> {
   const viewOf = (security: Security, session: string | undefined): ViewOptions =>
     find(security).kind === "future" ? { extended: true } : session === undefined ? {} : { session };
   /** Returns a security with the symbol of the request and its actual kind. */
-  const named = (security: Security) => ({
+  const securityOf = (security: Security) => ({
     type: SecurityType.decode(find(security).dataType),
     symbol: security.symbol,
   });
@@ -84,14 +84,14 @@ export function quoteHandlers(state: State): Handlers<Names> {
           "turnoverRate",
           "amplitude",
         );
-        return { security: named(security), ...quote, lotSize: quote.lotSize ?? lotSize };
+        return { security: securityOf(security), ...quote, lotSize: quote.lotSize ?? lotSize };
       }),
     "quotes.brokers": ({ security }) => ({
-      security: named(security),
+      security: securityOf(security),
       ...market.brokers(security.symbol, state.now),
     }),
     "quotes.orderBook": ({ security, feed, session }) => {
-      const answer = named(security);
+      const answer = securityOf(security);
       const options = { ...feed !== undefined && { feed }, ...viewOf(security, session) };
       const book = withTexts(market.orderBook(security.symbol, state.now, options), "priceStep");
       const [asks, bids] = [book.asks, book.bids].map((side) =>
@@ -100,14 +100,14 @@ export function quoteHandlers(state: State): Handlers<Names> {
       return { security: answer, ...book, asks: asks!, bids: bids! };
     },
     "quotes.ticks": ({ security, limit = MOST_TICKS, session }) => ({
-      security: named(security),
+      security: securityOf(security),
       ticks: market.ticks(security.symbol, state.now, Math.min(limit, MOST_TICKS), viewOf(security, session))
         .map((tick) => withTexts(tick, "price", "turnover")),
     }),
     "quotes.bars": ({ security, start, direction = "newer", adjustment = "none", interval, limit }) => {
       if (!hasBars(interval)) throw refused(`bars of "${interval}" are not available`);
       return {
-        security: named(security),
+        security: securityOf(security),
         bars: market.bars(security.symbol, { interval, at: state.now, start, direction, limit, adjustment })
           .map((bar) =>
             withTexts(bar, "openPrice", "highPrice", "lowPrice", "closePrice", "previousClose", "turnover")
@@ -115,7 +115,7 @@ export function quoteHandlers(state: State): Handlers<Names> {
       };
     },
     "quotes.timeShare": ({ security, session }) => ({
-      security: named(security),
+      security: securityOf(security),
       points: market.timeShare(security.symbol, state.now, viewOf(security, session))
         .map((point) => withTexts(point, "price", "previousClose", "averagePrice", "turnover")),
     }),

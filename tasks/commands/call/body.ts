@@ -178,14 +178,14 @@ async function shownRequest(
   }
   if (!isOnSocket) {
     const path = transport === "direct" ? platformPath : gatewayPath(operation);
-    return { path, params: hidden(operation, encodeParams(operation, params)) };
+    return { path, params: withoutSecrets(operation, encodeParams(operation, params)) };
   }
   const { mappingOf, plainParams } = await import("../../../lib/transports/direct/payloads.ts");
   const { request } = mappingOf(operation);
-  return { message: request, params: hidden(operation, plainParams(operation, params)) };
+  return { message: request, params: withoutSecrets(operation, plainParams(operation, params)) };
 }
 
-function hidden(operation: AnyOperation, encoded: GivenParams): GivenParams {
+function withoutSecrets(operation: AnyOperation, encoded: GivenParams): GivenParams {
   for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
     if (type.secret && encoded[wire] !== undefined) encoded[wire] = "[secret]";
   }

@@ -10,7 +10,7 @@ import type { InitInput } from "../init.ts";
 import { paint } from "../../terminal/print.ts";
 import { type Answers, collect } from "./answers.ts";
 import { filesFor } from "./files.ts";
-import { listed, type NextStep, nextSteps, wayInWords } from "./readme.ts";
+import { marketsText, type NextStep, nextSteps, wayInWords } from "./readme.ts";
 import { linkedOutside } from "../../../lib/confined_paths.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { toolkit } from "./toolkit.ts";
@@ -64,7 +64,7 @@ function show(
   { files, steps, host }: { files: readonly PlannedFile[]; steps: readonly NextStep[]; host: Host },
 ): void {
   const where = folder.path === "." ? "this folder" : `"${folder.path}"`;
-  const what = `${wayInWords(way)}, ${listed(markets)}, session times of ${calendar}`;
+  const what = `${wayInWords(way)}, ${marketsText(markets)}, session times of ${calendar}`;
   host.out(`Wrote ${files.length} files into ${where}, for ${what}:`);
   const names = files.map(({ path }) => path).join(" ");
   for (const line of wrap(names, 78)) host.out(paint(host, "dim", `  ${line}`));

@@ -165,7 +165,7 @@ async function recipesFor(answers: Answers, root: URL): Promise<PlannedFile[]> {
   return await Promise.all(
     Object.entries(changes).map(async ([name, its]) => {
       const path = `recipes/${name}`;
-      const text = changed(await Deno.readTextFile(new URL(path, root)), its);
+      const text = applyChanges(await Deno.readTextFile(new URL(path, root)), its);
       return { path, text: headed(text, answers) };
     }),
   );
@@ -186,7 +186,7 @@ function headed(text: string, { way }: Answers): string {
 }
 
 /** Replaces values in a recipe's text; comments and everything else stay as they are. */
-function changed(text: string, changes: readonly Change[]): string {
+function applyChanges(text: string, changes: readonly Change[]): string {
   const document = parseDocument(text);
   const edits = changes.map(([path, instead]) => {
     const [from, to] = instead === undefined

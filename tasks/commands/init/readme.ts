@@ -45,7 +45,7 @@ export function readmeFor({ way, markets, calendar }: Answers, steps: readonly N
   const lines = commands.map(({ command, text }) => `${command.padEnd(width)}  # ${text}`);
   return `# An hsgate working folder
 
-Created by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, session times of ${calendar}.
+Created by \`hsgate init\` for ${wayInWords(way)}, ${marketsText(markets)}, session times of ${calendar}.
 
 - \`hsgate.yaml\`: settings; after an edit run \`hsgate trust hsgate.yaml\`
 - \`recipes/end_of_day.yaml\`: fills with fees, orders and the fund journal of the last days, into \`out/\`
@@ -95,7 +95,7 @@ export function wayInWords(way: Way): string {
 }
 
 /** Lists markets: `markets hk and us`. */
-export function listed(markets: readonly string[]): string {
+export function marketsText(markets: readonly string[]): string {
   const last = markets.at(-1);
   const before = markets.slice(0, -1).join(", ");
   return before === "" ? `market ${last}` : `markets ${before} and ${last}`;

@@ -42,7 +42,7 @@ export async function run(input: NoticesInput): Promise<number> {
   }
   if (flags.send || flags.dismiss) refuseListFlags(flags, flags.send ? "with --send" : "with --dismiss");
   if (flags.send) return await sendAgain(store, runKey, input);
-  const rows = await wanted(store, runKey, flags.failed ?? false);
+  const rows = await chosenNotices(store, runKey, flags.failed ?? false);
   if (flags.dismiss) {
     await dismissNotices(store, rows.map(({ key }) => key), {
       actor: actorOf(flags, host),
@@ -63,7 +63,11 @@ export async function run(input: NoticesInput): Promise<number> {
   return 0;
 }
 
-async function wanted(store: Store, runKey: string | undefined, failedOnly: boolean): Promise<NoticeRow[]> {
+async function chosenNotices(
+  store: Store,
+  runKey: string | undefined,
+  failedOnly: boolean,
+): Promise<NoticeRow[]> {
   if (runKey === undefined) return await unsentNotices(store, { failedOnly });
   return (await noticesOf(store, runKey)).filter(({ state, tries }) =>
     state !== "sent" && (!failedOnly || tries > 0)
@@ -90,7 +94,7 @@ async function sendAgain(
   runKey: string | undefined,
   { flags, host }: NoticesInput,
 ): Promise<number> {
-  const rows = await wanted(store, runKey, flags.failed ?? false);
+  const rows = await chosenNotices(store, runKey, flags.failed ?? false);
   const recipes = new Map<string, CompiledRecipe>();
   const missing = new Set<string>();
   for (const name of new Set(rows.flatMap(({ recipe }) => recipe ?? []))) {

@@ -65,7 +65,7 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
   try {
     const list = async (): Promise<OrderListing> => {
       const halted = await whyHalted(accountStore, flags, host);
-      const found = await listed(accountStore, open, { host, limit: Number(limit), markets: wanted });
+      const found = await readListing(accountStore, open, { host, limit: Number(limit), markets: wanted });
       if (halted === undefined) return found;
       const warning = `trading is halted: ${plain(halted)}; to continue, run: hsgate resume`;
       return { ...found, warnings: [warning, ...found.warnings] };
@@ -124,7 +124,7 @@ function screenOf(
 }
 
 /** Compares the open intents with the broker's lists, and returns all rows. */
-async function listed(
+async function readListing(
   { store, account }: AccountStore,
   open: OpenDesk | undefined,
   { host, limit, markets }: { host: Host; limit: number; markets: readonly Market[] | undefined },

@@ -137,10 +137,10 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
   const near = (isBuy ? ask : bid) ?? last;
   const rows: Row[] = [];
   const trouble = book?.why ?? quotes?.why;
-  const shown = (value: Decimal | undefined) => value === undefined ? "none" : priceText(value);
+  const priceOrNone = (value: Decimal | undefined) => value === undefined ? "none" : priceText(value);
   rows.push([
     "quote",
-    `bid ${shown(bid)}, ask ${shown(ask)}, last ${shown(last)}${away(price, last)}${
+    `bid ${priceOrNone(bid)}, ask ${priceOrNone(ask)}, last ${priceOrNone(last)}${away(price, last)}${
       trouble === undefined ? "" : ` (${trouble})`
     }`,
   ]);

@@ -177,7 +177,7 @@ function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DrySte
     case "planned":
       return effect === "write" ? "would write, see below" : `not done, would ${inWords(plan)}`;
     case "open":
-      return dependsOn.length === 0 ? "would write" : `depends on ${listed(dependsOn)}`;
+      return dependsOn.length === 0 ? "would write" : `depends on ${quotedNames(dependsOn)}`;
     case "left-out":
       return `skipped: ${reason}`;
     case "not-done":
@@ -187,7 +187,7 @@ function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DrySte
   }
 }
 
-const listed = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
+const quotedNames = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
 
 /** Describes the plan of a step that does not write at the broker, such as `tell "Margin is thin" by chat`. */
 function inWords(plan: unknown): string {
@@ -216,7 +216,7 @@ function writeLines(
   const head = `  ${order}. ${paint(host, "bold", uses)}  (step "${step}")`;
   // Never cut the content of a write.
   const detail = (text: string) => wrapped(host, plain(text), 7);
-  const unknown = dependsOn.length === 0 ? [] : detail(`depends on the outcome of ${listed(dependsOn)}`);
+  const unknown = dependsOn.length === 0 ? [] : detail(`depends on the outcome of ${quotedNames(dependsOn)}`);
   // The real run looks up the subject of this write again, after the writes above.
   const isLookedUpAgain = order > 1 && plan !== undefined && !isCall(plan);
   const before = isLookedUpAgain ? detail("as of now, before the writes above:") : [];

@@ -100,10 +100,10 @@ const clockOf = (host: Host) => clockText(host.now());
 
 function jsonLines(host: Host): Show {
   // JSON.stringify drops errors, so keep the message and the code.
-  const shown = (_key: string, value: unknown) => value instanceof Error ? value.message : value;
+  const errorAsMessage = (_key: string, value: unknown) => value instanceof Error ? value.message : value;
   const withCode = (event: TransportEvent) =>
     "error" in event && event.error !== undefined ? { ...event, code: event.error.code } : event;
-  return { start() {}, take: (event) => host.out(JSON.stringify(withCode(event), shown)), end() {} };
+  return { start() {}, take: (event) => host.out(JSON.stringify(withCode(event), errorAsMessage)), end() {} };
 }
 
 /** Prints each change as a line. A change of a quote is shown with the latest bid and ask. */
