@@ -37,7 +37,7 @@ Deno.test("connect() without a store sends no order by any method, and its error
   assertEquals(sent(), 1);
 });
 
-Deno.test("connect() with a store records each order, and a second program on the same store knows it", async () => {
+Deno.test("connect() with a store records each order, and a second program on the same store finds it", async () => {
   await using testAccount = await openSimulatedAccount();
   using folder = await temporaryFolder();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = testAccount.simulator.info;

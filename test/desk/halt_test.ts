@@ -20,7 +20,7 @@ async function place(): Promise<{ store: string; halt: string } & AsyncDisposabl
   };
 }
 
-Deno.test("fileHalt() stops writing while the file exists, also when it says nothing", async () => {
+Deno.test("fileHalt() stops writing while the file exists, even if it gives no reason", async () => {
   await using at = await place();
   const why = fileHalt(at.store);
   assertEquals(why(), undefined);

@@ -74,7 +74,7 @@ const among = (rivals: Intent[], owners: Record<string, string> = {}) => ({
   rivals,
 });
 
-Deno.test("judge() finds an order by its terms, and takes no order of an earlier day, another owner or another side", () => {
+Deno.test("judge() finds an order by its terms, but not an order of an earlier day, another owner or another side", () => {
   assertEquals(judge(intent(), readingWith(order("1")), alone), { is: "sent", orderIds: ["1"] });
   for (
     const [what, row, others] of [
@@ -93,7 +93,7 @@ Deno.test("judge() finds an order by its terms, and takes no order of an earlier
   assertEquals(judge(intent(), readingWith(order("1", { day: "2025-08-18" })), alone).is, "sent");
 });
 
-Deno.test("two ways to write one code are one listing, for an order, an amendment and the fingerprint", () => {
+Deno.test("two spellings of one code are one listing, for an order, an amendment and the fingerprint", () => {
   for (
     const [market, asked, listed] of [
       ["us", "AAPL", "AAPL.US"],
@@ -141,7 +141,7 @@ Deno.test("judge() dates a US order by the day in New York, and a futures order 
   assertEquals(judge(future, row("2025-08-14"), alone).is, "absent");
 });
 
-Deno.test("judge() adds up the parts of a split order, and never takes more than was asked for", () => {
+Deno.test("judge() adds up the parts of a split order, and never counts more than was requested", () => {
   const large = intent({ params: { ...TERMS, quantity: "700" } });
   const part = (id: string, quantity: string) => order(id, { quantity });
   const three = [part("1", "300"), part("2", "300"), part("3", "100")];
@@ -150,7 +150,7 @@ Deno.test("judge() adds up the parts of a split order, and never takes more than
   assertEquals(judge(large, readingWith(...three, part("4", "100")), alone).is, "ambiguous");
 });
 
-Deno.test("judge() takes no order that may be a missing part of another intent's split order", () => {
+Deno.test("judge() does not assign an order that may be a missing part of another intent's split order", () => {
   const split = intent({
     id: "split",
     state: "acknowledged",

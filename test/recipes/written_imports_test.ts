@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { writtenImports } from "../../lib/recipes/own_steps/written_imports.ts";
 
-Deno.test("writtenImports() finds each way to name a module, and nothing in comments, texts and patterns", () => {
+Deno.test("writtenImports() finds every form that names a module, and nothing in comments, texts and patterns", () => {
   const code = `#!/usr/bin/env deno
 // import "none"
 /* import "none" */ import a from "a"; import * as b from 'b'; import type { X } from "./c.ts";

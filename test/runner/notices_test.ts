@@ -265,7 +265,7 @@ testBoth(
   },
 );
 
-Deno.test("a notice with several ways is compiled into separate channels, followed by its fallback", async () => {
+Deno.test("a notice with several channels is compiled into separate channels, followed by its fallback", async () => {
   const { notify } = await compileRecipe(
     `name: x
 steps: [{ id: one, uses: account.funds, with: { market: hk } }]

@@ -66,7 +66,7 @@
  * part from one that a person cancelled.
  * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, which a cancelled part reduces"
  * - desk: desk/desk_test.ts "the parts of an order that the broker splits belong to one intent, with and without an answer"
- * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never takes more than was asked for"
+ * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never counts more than was requested"
  *
  * F10 an amendment whose answer is lost, and after which both the old and the new order exist
  * - memory: none: what the step does is the same over each transport, and is shown over the gateway

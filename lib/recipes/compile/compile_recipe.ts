@@ -358,19 +358,19 @@ async function channelsOf(
   around: StepCompileContext,
   isFallback: boolean,
 ): Promise<NoticeChannel[]> {
-  const { notifyWays } = await loadNotify(); // loaded only for recipes with notices
-  const named = uses === "notify" ? notifyWays.filter((way) => given?.[way] !== undefined) : [];
+  const { notifyChannels } = await loadNotify(); // loaded only for recipes with notices
+  const named = uses === "notify" ? notifyChannels.filter((channel) => given?.[channel] !== undefined) : [];
   if (named.length < 2) return [{ name: named[0] ?? step.uses, isFallback, step: plainStep(step) }];
   const channels: NoticeChannel[] = [];
-  for (const way of named) {
-    const others = notifyWays.filter((each) => each !== way);
+  for (const channel of named) {
+    const others = notifyChannels.filter((each) => each !== channel);
     const own = Object.entries(given ?? {}).filter(([name]) => !others.some((other) => other === name));
     const { step: part } = await compileStep(
       { id: step.id, uses, with: Object.fromEntries(own) },
       around,
     );
     // Mistakes of one channel were already reported for the whole step.
-    if (part !== undefined) channels.push({ name: way, isFallback, step: plainStep(part) });
+    if (part !== undefined) channels.push({ name: channel, isFallback, step: plainStep(part) });
   }
   return channels;
 }

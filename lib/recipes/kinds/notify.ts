@@ -62,9 +62,9 @@ type Mail = NonNullable<Params["mail"]>;
 const TIMEOUT_MS = 10_000;
 const MAIL_TIMEOUT_MS = 15_000;
 
-/** The ways in which the step can send a message. */
-export const notifyWays = ["webhook", "chat", "mail"] as const;
-type Way = typeof notifyWays[number];
+/** The channels by which the step can send a message. */
+export const notifyChannels = ["webhook", "chat", "mail"] as const;
+type Channel = typeof notifyChannels[number];
 
 const output = z.strictObject({ ok: z.boolean(), sent: z.array(z.string()) });
 
@@ -95,8 +95,8 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     if (isExposed) wrong(["chat", "url"], secretAddress("chat"));
   },
   check(given, wrong) {
-    if (notifyWays.every((way) => given[way] === undefined)) {
-      wrong([], `one or more of ${notifyWays.join(", ")}`);
+    if (notifyChannels.every((channel) => given[channel] === undefined)) {
+      wrong([], `one or more of ${notifyChannels.join(", ")}`);
     }
   },
   async run(given, context) {
@@ -104,7 +104,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     const text = shownText(context.testText ?? (given.text || outcomeText(context)));
     const { recipe, runKey, slot, session, outcome } = context;
     const { webhook, chat, mail, data } = given;
-    const sends: [Way, () => Promise<void>][] = [];
+    const sends: [Channel, () => Promise<void>][] = [];
     if (webhook !== undefined) {
       const body = { text, recipe, runKey, slot, session, outcome, data };
       sends.push(["webhook", () => post("webhook", webhook, body, context)]);
@@ -118,16 +118,16 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
         await sendMail(mail, message, context.signal);
       }]);
     }
-    // A way that hangs or fails must not delay the other ways.
+    // A channel that hangs or fails must not delay the other channels.
     const settled = await Promise.allSettled(sends.map(([, send]) => send()));
-    const sent = sends.flatMap(([way], index) => settled[index]!.status === "fulfilled" ? [way] : []);
+    const sent = sends.flatMap(([channel], index) => settled[index]!.status === "fulfilled" ? [channel] : []);
     throwFailures(settled, sent);
     return { ok: true, sent };
   },
   plan: (given, context) =>
     Promise.resolve({
       tell: given.text || outcomeText(context),
-      by: notifyWays.filter((way) => given[way] !== undefined),
+      by: notifyChannels.filter((channel) => given[channel] !== undefined),
     }),
 });
 
@@ -136,8 +136,8 @@ function memberOf(value: unknown, name: string): unknown {
   return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
-/** Throws if a way failed. @throws {BrokerError} Names the ways that failed and the ways that succeeded. */
-function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: readonly Way[]): void {
+/** Throws if a channel failed. @throws {BrokerError} Names the channels that failed and those that succeeded. */
+function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: readonly Channel[]): void {
   const errors: unknown[] = settled.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
   const [first] = errors;
   if (first === undefined) return;
@@ -178,7 +178,7 @@ function outcomeText({ recipe, slot, session, outcome }: StepContext): string {
 }
 
 async function post(
-  way: string,
+  channel: string,
   url: string,
   body: unknown,
   { stepKey, signal }: StepContext,
@@ -187,7 +187,7 @@ async function post(
   const host = URL.canParse(url) ? new URL(url).host : "an address that cannot be read";
   const refused = refusalOf(url);
   if (refused !== undefined) {
-    throw new BrokerError(`Cannot notify by ${way}: ${host}: ${refused}`, { code: "plain-http" });
+    throw new BrokerError(`Cannot notify by ${channel}: ${host}: ${refused}`, { code: "plain-http" });
   }
   let status: number;
   try {
@@ -199,10 +199,10 @@ async function post(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const reason = error instanceof DOMException ? "it took too long" : "it cannot be reached";
-    throw new BrokerError(`Cannot notify by ${way}: ${host}: ${reason}`, { code: "notify" });
+    throw new BrokerError(`Cannot notify by ${channel}: ${host}: ${reason}`, { code: "notify" });
   }
   if (status < 200 || status > 299) {
-    throw new BrokerError(`Cannot notify by ${way}: ${host} answered ${status}`, { code: "notify" });
+    throw new BrokerError(`Cannot notify by ${channel}: ${host} answered ${status}`, { code: "notify" });
   }
 }
 

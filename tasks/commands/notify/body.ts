@@ -8,7 +8,7 @@ import { sendNotice } from "../../../lib/runner/notify/notice_step.ts";
 import { channelsOf, withinTime } from "../../../lib/runner/notify/notify.ts";
 import { manualScope } from "../../../lib/recipes/engine/step_context.ts";
 import type { CompiledRecipe, CompiledStep } from "../../../lib/recipes/mod.ts";
-import { notifyWays } from "../../../lib/recipes/kinds/notify.ts";
+import { notifyChannels } from "../../../lib/recipes/kinds/notify.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { NotifyInput } from "../notify.ts";
@@ -98,7 +98,7 @@ function sendersOf({ notify = [], steps }: CompiledRecipe): Sender[] {
   );
   const sending = steps.filter(({ uses }) => uses === "notify").map((step, place): Sender => {
     const written = Object(step.written ?? {});
-    const channel = notifyWays.filter((way) => written[way] !== undefined).join(" and ");
+    const channel = notifyChannels.filter((each) => written[each] !== undefined).join(" and ");
     return { about: { step: step.id, channel }, step, index: notify.length, place };
   });
   return [...notices, ...sending];
