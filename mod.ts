@@ -67,7 +67,7 @@ export type { Reconciled, ReconcileOptions } from "./lib/desk/reconcile.ts";
 export type { Decision } from "./lib/desk/decide.ts";
 export type { IntentState } from "./lib/desk/states.ts";
 export type { SeenOrder, SeenState } from "./lib/desk/broker_lists.ts";
-export type { SqlValue, Store, Wanted } from "./lib/store/store.ts";
+export type { SqlValue, StatementResult, Store } from "./lib/store/store.ts";
 
 // Transports, and the catalogue's descriptions that they read.
 export type {

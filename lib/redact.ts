@@ -514,13 +514,13 @@ function patternOf(forms: readonly string[], gap: string): RegExp {
 function oneOf(lists: readonly (readonly string[])[]): string {
   const [first = []] = lists;
   if (lists.length === 1) return first.join("");
-  const ways = [...Map.groupBy(lists, ([piece]) => piece)].map(([piece, group]) =>
+  const alternatives = [...Map.groupBy(lists, ([piece]) => piece)].map(([piece, group]) =>
     piece === undefined ? "" : `${piece}${oneOf(group.map((list) => list.slice(1)))}`
   );
   // The empty alternative is last, so that the longest form is found.
-  return ways.length === 1
-    ? ways[0]!
-    : `(?:${ways.filter(Boolean).concat(ways.includes("") ? "" : []).join("|")})`;
+  return alternatives.length === 1
+    ? alternatives[0]!
+    : `(?:${alternatives.filter(Boolean).concat(alternatives.includes("") ? "" : []).join("|")})`;
 }
 
 /** Returns the pieces of a pattern that matches a form, also with invisible characters inside. */

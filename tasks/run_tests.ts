@@ -78,7 +78,7 @@ function flagsOf(args: readonly string[] = []): string[] {
 
 async function denoTest(
   options: RunTestsOptions,
-  ways: readonly string[],
+  flags: readonly string[],
 ): Promise<{ counts: Counts; output: string }> {
   const { args = [], paths, write = writeToTerminal } = options;
   const chosen = args.filter((arg) => !arg.startsWith("-"));
@@ -87,7 +87,7 @@ async function denoTest(
     args: [
       "test",
       "--frozen",
-      ...ways,
+      ...flags,
       // Tests stop processes, inspect them, fill disks and resolve host names, so they need all permissions. Tests of
       // pure code restrict their own permissions to none.
       "--allow-all",

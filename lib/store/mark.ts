@@ -78,7 +78,7 @@ export function readMark(path: string): Mark | undefined {
   if (mark !== undefined) return mark;
   throw new StoreError(
     `Cannot use the store "${path}": its mark "${file}" is damaged, so hsgate cannot tell whether the store is complete; ${
-      wayOn(path)
+      adviceFor(path)
     }`,
     { code: "unreadable-mark" },
   );
@@ -181,13 +181,13 @@ const describeWrite = ({ run, step, at }: LastWrite) => `step "${step}" of ${run
 
 /** Returns the error for a store that lost data; `why` says how that was found. */
 export function lostStore(path: string, why: string, hasMark: boolean): StoreError {
-  const way = hasMark
-    ? wayOn(path)
+  const advice = hasMark
+    ? adviceFor(path)
     : "replace the store with its newest copy, or move the remaining files elsewhere to start a new store";
-  return new StoreError(`Cannot use the store "${path}": ${why}; ${way}`, { code: "lost-store" });
+  return new StoreError(`Cannot use the store "${path}": ${why}; ${advice}`, { code: "lost-store" });
 }
 
-const wayOn = (path: string) =>
+const adviceFor = (path: string) =>
   "replace the store with its newest copy, or check the account's orders and continue without the lost data: " +
   `hsgate store accept --store ${shellHint(path)} --because "what you checked"`;
 

@@ -12,7 +12,7 @@ import { type Machine, systemMachine } from "../time.ts";
 import { migrate } from "./migrations.ts";
 import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
 import { checkMessages, isBuiltIn, type MessageSource } from "./server_messages.ts";
-import { isRead, type ResultKind, type SqlValue, Store } from "./store.ts";
+import { isRead, type SqlValue, type StatementResult, Store } from "./store.ts";
 import { isTemporary, StoreError } from "./store_error.ts";
 
 /** Options of a database store. */
@@ -213,7 +213,11 @@ export class PostgresStore extends Store {
   /** Does nothing: the database itself keeps the last writes. */
   async mark(): Promise<void> {}
 
-  protected async execute(sql: string, values: readonly SqlValue[], wanted: ResultKind): Promise<unknown> {
+  protected async execute(
+    sql: string,
+    values: readonly SqlValue[],
+    wanted: StatementResult,
+  ): Promise<unknown> {
     // If there is no client, the connection was lost, and the transaction with it.
     if (this.#client === undefined) {
       throw this.#lost("the connection was lost in the middle of a transaction");
@@ -225,7 +229,7 @@ export class PostgresStore extends Store {
   protected async executeAlone(
     sql: string,
     values: readonly SqlValue[],
-    wanted: ResultKind,
+    wanted: StatementResult,
   ): Promise<unknown> {
     if (isRead(sql)) {
       return await this.#again(async (client) =>
@@ -602,7 +606,7 @@ function onlyScram(
 /** Selects the database's time. Sent with each `begin` and with the setup of a connection. */
 const CLOCK = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at";
 
-function pick(answers: readonly Answer[], wanted: ResultKind): unknown {
+function pick(answers: readonly Answer[], wanted: StatementResult): unknown {
   const answer = answers.at(-1);
   if (wanted === "changes") return answer?.rowCount ?? 0;
   return wanted === "row" ? answer?.rows[0] : answer?.rows ?? [];

@@ -19,7 +19,7 @@ import {
 } from "./mark.ts";
 import { migrate } from "./migrations.ts";
 import { FOREIGN_TABLES, tablesIn } from "./read_only.ts";
-import { checkNumbers, isRead, type ResultKind, type SqlValue, Store } from "./store.ts";
+import { checkNumbers, isRead, type SqlValue, type StatementResult, Store } from "./store.ts";
 import { StoreError } from "./store_error.ts";
 
 /** How long SQLite itself waits for another process's transaction. This process is blocked during that time. */
@@ -218,7 +218,7 @@ export class SqliteStore extends Store {
     await backup(this.#db, path);
   }
 
-  protected execute(sql: string, values: readonly SqlValue[], wanted: ResultKind): unknown {
+  protected execute(sql: string, values: readonly SqlValue[], wanted: StatementResult): unknown {
     const statement = this.#statement(sql);
     const bound = values.map((value): SQLInputValue => value ?? null);
     try {
@@ -239,7 +239,7 @@ export class SqliteStore extends Store {
     }
   }
 
-  protected executeAlone(sql: string, values: readonly SqlValue[], wanted: ResultKind): unknown {
+  protected executeAlone(sql: string, values: readonly SqlValue[], wanted: StatementResult): unknown {
     return this.#whenFree(() => this.execute(sql, values, wanted));
   }
 

@@ -26,7 +26,7 @@ export function rowsValue(rows: readonly (readonly SqlValue[])[]): string {
 }
 
 /** What a statement returns: the first row, every row, or the number of changed rows. */
-export type ResultKind = "row" | "rows" | "changes";
+export type StatementResult = "row" | "rows" | "changes";
 
 /** Returns whether a statement changes nothing. */
 export const isRead = (sql: string): boolean => /^\s*select\b/i.test(sql);
@@ -56,9 +56,9 @@ export abstract class Store implements AsyncDisposable {
   #last: Promise<void> | undefined;
 
   /** Executes one statement on the connection. */
-  protected abstract execute(sql: string, values: readonly SqlValue[], wanted: ResultKind): unknown;
+  protected abstract execute(sql: string, values: readonly SqlValue[], wanted: StatementResult): unknown;
   /** Executes one statement outside of a transaction. */
-  protected abstract executeAlone(sql: string, values: readonly SqlValue[], wanted: ResultKind): unknown;
+  protected abstract executeAlone(sql: string, values: readonly SqlValue[], wanted: StatementResult): unknown;
   /** Begins a transaction that excludes all other processes. */
   protected abstract begin(): void | Promise<void>;
   /** Commits the transaction. */
@@ -167,7 +167,7 @@ export abstract class Store implements AsyncDisposable {
     return this.#context.getStore()?.hasEnded === false;
   }
 
-  #statement(sql: string, values: readonly SqlValue[], wanted: ResultKind): unknown {
+  #statement(sql: string, values: readonly SqlValue[], wanted: StatementResult): unknown {
     const transaction = this.#context.getStore();
     if (transaction === undefined) return this.#inTurn(() => this.executeAlone(sql, values, wanted));
     this.#check(transaction);

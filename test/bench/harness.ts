@@ -58,23 +58,26 @@ export interface Turns {
 }
 
 /** Measures functions alternately. Resolves to the median time of each, milliseconds. */
-export async function inTurns<Way extends string>(
-  ways: Record<Way, () => Promise<unknown>>,
+export async function inTurns<Operation extends string>(
+  operations: Record<Operation, () => Promise<unknown>>,
   { warmup, rounds, after }: Turns,
-): Promise<Record<Way, number>> {
+): Promise<Record<Operation, number>> {
   // The cast is needed because the type of `Object.keys` is text.
-  const names = Object.keys(ways) as Way[];
-  const times = new Map(names.map((name): [Way, number[]] => [name, []]));
+  const names = Object.keys(operations) as Operation[];
+  const times = new Map(names.map((name): [Operation, number[]] => [name, []]));
   for (let round = -warmup; round < rounds; round++) {
     for (const name of names) {
       const start = performance.now();
-      await ways[name]();
+      await operations[name]();
       if (round >= 0) times.get(name)!.push(performance.now() - start);
       await after?.();
     }
   }
   // Each function has its times.
-  return Object.fromEntries(names.map((name) => [name, median(times.get(name)!)])) as Record<Way, number>;
+  return Object.fromEntries(names.map((name) => [name, median(times.get(name)!)])) as Record<
+    Operation,
+    number
+  >;
 }
 
 /** The simulator's message when it is ready. */

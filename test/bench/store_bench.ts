@@ -16,7 +16,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import pg from "pg";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import type { ResultKind, SqlValue, Store } from "../../lib/store/store.ts";
+import type { SqlValue, StatementResult, Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { insertRun } from "../../lib/runner/queries/runs.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
@@ -37,7 +37,7 @@ type Kind = "sqlite" | "postgres";
 const targets: Readonly<Record<Kind, number>> = { sqlite: 2.5, postgres: 1.5 };
 
 /** One statement that a store gives to its driver. */
-type RecordedStatement = { sql: string; values: readonly SqlValue[]; wanted: ResultKind };
+type RecordedStatement = { sql: string; values: readonly SqlValue[]; wanted: StatementResult };
 
 /** A store that records its statements, and a bare driver on a second database with the same rows. */
 interface Pair extends AsyncDisposable {
@@ -52,7 +52,7 @@ interface Pair extends AsyncDisposable {
 
 /** Members of a store that pass statements to its driver. */
 interface Driver {
-  execute(sql: string, values: readonly SqlValue[], wanted: ResultKind): unknown;
+  execute(sql: string, values: readonly SqlValue[], wanted: StatementResult): unknown;
   begin(): unknown;
   commit(): unknown;
 }

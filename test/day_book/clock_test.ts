@@ -43,7 +43,7 @@ Deno.test("exportDayBook() makes no day final while the broker's clock differs, 
   assertEquals([late.ok, late.days[0]?.status, late.days[0]?.action], [false, "final", "kept-final"]);
 });
 
-Deno.test("exportDayBook() without the broker's time makes no day final that ended within a week, and reports it", async () => {
+Deno.test("exportDayBook() without the broker's time keeps a day provisional if it ended within a week, and reports it", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   book.broker.date = () => "soon";
   const told: DayBookEvent[] = [];

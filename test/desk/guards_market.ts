@@ -80,7 +80,7 @@ export interface Earlier {
 }
 
 /** A check of one order write. */
-export interface Wanted {
+export interface WriteCheck {
   /** @default orders.place */
   operation?: string;
   limits?: LimitTexts;
@@ -153,7 +153,7 @@ function clientOf(market: Market, marketTime: string): Client {
 }
 
 /** The states on the way to a state, and what proves each. */
-const ways: Partial<Record<IntentState, readonly (readonly [IntentState, "desk" | "answer"])[]>> = {
+const pathsTo: Partial<Record<IntentState, readonly (readonly [IntentState, "desk" | "answer"])[]>> = {
   planned: [],
   approved: [["approved", "desk"]],
   sent: [["approved", "desk"], ["sent", "desk"]],
@@ -165,7 +165,7 @@ const ways: Partial<Record<IntentState, readonly (readonly [IntentState, "desk" 
 /**
  * Checks an order write. Resolves to what the guard rails record for the intent. Rejects if a guard rail refuses the write.
  */
-export async function check(params: object, wanted: Wanted = {}): Promise<ApprovedTerms | undefined> {
+export async function check(params: object, wanted: WriteCheck = {}): Promise<ApprovedTerms | undefined> {
   const {
     operation = "orders.place",
     limits,
@@ -192,7 +192,7 @@ export async function check(params: object, wanted: Wanted = {}): Promise<Approv
       createdAt: plannedAt,
       timeoutMs: 10_000,
     });
-    for (const [to, by] of ways[state] ?? []) {
+    for (const [to, by] of pathsTo[state] ?? []) {
       await moveIntent(store, id, {
         to,
         by,
@@ -240,7 +240,7 @@ export async function check(params: object, wanted: Wanted = {}): Promise<Approv
 export async function assertRefuses(
   rule: string,
   params: object,
-  wanted: Wanted,
+  wanted: WriteCheck,
   ...words: readonly string[]
 ): Promise<void> {
   const error = await assertRejects(() => check(params, wanted), BrokerError);

@@ -18,10 +18,10 @@ const SESSION_KEY = new Uint8Array(16).fill(7);
 const [developer, platform, stranger] = [generateKeyPair(), generateKeyPair(), generateKeyPair()];
 
 /** The payload of an answer: message name and members, with their wire names. */
-export type Told = [name: string, members: Record<string, unknown>];
+export type AnswerPayload = [name: string, members: Record<string, unknown>];
 
 /** Members of an answer that a test may change. */
-export type Answer = Partial<Omit<Response, "payload">> & { told?: Told };
+export type Answer = Partial<Omit<Response, "payload">> & { told?: AnswerPayload };
 
 /** One request and its connection. */
 export interface FarCall {
@@ -163,7 +163,7 @@ async function serve(
         if (request.type === 0) {
           opened.push(kind);
           const encryptedKey = Buffer.from(SESSION_KEY).toString("base64");
-          const told: Told = ["InitConnectResp", { encryptedKey, heartbeatIntervalSec: 30 }];
+          const told: AnswerPayload = ["InitConnectResp", { encryptedKey, heartbeatIntervalSec: 30 }];
           const proper = seal(request, { told, ...options.init?.() });
           const first = options.insteadOfInit?.(developer.publicKey) ?? proper;
           await send(first, options.afterInit ?? new Uint8Array(0));

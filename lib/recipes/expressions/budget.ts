@@ -137,7 +137,7 @@ const usesOf: ReadonlyMap<string, Use> = new Map([
 function meterNode(node: Evaluated, { meter, use }: { meter: Meter; use: Use }): void {
   const isCall = node.op === "call" || node.op === "rcall";
   // At its first evaluation, a node replaces its evaluation function. The setter keeps the wrapper in place.
-  let way: Evaluate = isCall ? wayOfCall(node, meter) : node.evaluate;
+  let evaluate: Evaluate = isCall ? evaluateOfCall(node, meter) : node.evaluate;
   const before = 1 + (isCall ? costOf(node) : 0);
   const makes = isCall || node.op === "+";
   const counted: Evaluate = function (evaluator, self, context) {
@@ -145,7 +145,7 @@ function meterNode(node: Evaluated, { meter, use }: { meter: Meter; use: Use }):
     budget.spend(before);
     let value: unknown;
     try {
-      value = way.call(node, evaluator, self, context);
+      value = evaluate.call(node, evaluator, self, context);
     } catch (error) {
       // `exists` and `||` ignore errors, so an expression can make thousands of them.
       if (error !== meter.error) budget.spend(ERROR);
@@ -155,7 +155,7 @@ function meterNode(node: Evaluated, { meter, use }: { meter: Meter; use: Use }):
     spendOnValue(value, { meter, use, makes });
     return value;
   };
-  Object.defineProperty(node, "evaluate", { get: () => counted, set: (next: Evaluate) => way = next });
+  Object.defineProperty(node, "evaluate", { get: () => counted, set: (next: Evaluate) => evaluate = next });
 }
 
 /** Evaluation steps for making an error. */
@@ -273,7 +273,7 @@ function costOf(node: ASTNode & { op: "call" | "rcall" }): number {
 }
 
 /** Returns the evaluation function of a call. It counts costs that depend on the arguments before it calls the function. */
-function wayOfCall(node: Evaluated & { op: "call" | "rcall" }, meter: Meter): Evaluate {
+function evaluateOfCall(node: Evaluated & { op: "call" | "rcall" }, meter: Meter): Evaluate {
   if (node.op === "rcall" && node.args[0] === "matches") return matchesOf(node, meter);
   const cost = costs[node.args[0]];
   if (typeof cost !== "function") return node.evaluate;

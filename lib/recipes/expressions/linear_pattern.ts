@@ -38,7 +38,7 @@ type Node =
 type Instruction =
   | { op: "char"; fits: Fits }
   | { op: "place"; place: Place }
-  | { op: "split"; ways: number[] }
+  | { op: "split"; targets: number[] }
   | { op: "match" };
 
 /**
@@ -211,9 +211,9 @@ class Reader {
     const flags = this.#flags.i ? "i" : "";
     let pattern: RegExp | undefined;
     // Try without the flag "u" last: a class may then contain needless backslashes.
-    const ways = [source, ...others].map((each) => [each, `u${flags}`]);
-    if (source.startsWith("[")) ways.push([source, flags]);
-    for (const [text, flags] of ways) {
+    const variants = [source, ...others].map((each) => [each, `u${flags}`]);
+    if (source.startsWith("[")) variants.push([source, flags]);
+    for (const [text, flags] of variants) {
       try {
         pattern ??= new RegExp(`^${text}$`, flags);
       } catch {
@@ -278,33 +278,33 @@ function programOf(root: Node): Instruction[] {
     if (most === Infinity) return writeLoop(inner);
     const skips: number[][] = [];
     for (let count = least; count < most; count++) {
-      const ways = [program.length + 1];
-      add({ op: "split", ways });
-      skips.push(ways);
+      const targets = [program.length + 1];
+      add({ op: "split", targets });
+      skips.push(targets);
       write(inner);
     }
-    for (const ways of skips) ways.push(program.length);
+    for (const targets of skips) targets.push(program.length);
   };
   const writeAny = (nodes: readonly Node[]) => {
     const starts: number[] = [];
     const ends: number[][] = [];
-    add({ op: "split", ways: starts });
+    add({ op: "split", targets: starts });
     for (const node of nodes) {
       starts.push(program.length);
       write(node);
-      const ways: number[] = [];
-      add({ op: "split", ways });
-      ends.push(ways);
+      const targets: number[] = [];
+      add({ op: "split", targets });
+      ends.push(targets);
     }
-    for (const ways of ends) ways.push(program.length);
+    for (const targets of ends) targets.push(program.length);
   };
   const writeLoop = (node: Node) => {
     const start = program.length;
-    const ways = [start + 1];
-    add({ op: "split", ways });
+    const targets = [start + 1];
+    add({ op: "split", targets });
     write(node);
-    add({ op: "split", ways: [start] });
-    ways.push(program.length);
+    add({ op: "split", targets: [start] });
+    targets.push(program.length);
   };
   write(root);
   program.push({ op: "match" });
@@ -326,7 +326,7 @@ function matches(program: readonly Instruction[], text: string): boolean {
       const instruction = program[index]!;
       if (instruction.op === "match") return true;
       if (instruction.op === "char") into.push(index);
-      else if (instruction.op === "split") stack.push(...instruction.ways);
+      else if (instruction.op === "split") stack.push(...instruction.targets);
       else if (isAt(instruction.place, text, at)) stack.push(index + 1);
     }
     return false;

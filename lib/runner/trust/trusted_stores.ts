@@ -46,15 +46,15 @@ export async function checkStore(
     throw refuse("it is a link to a file outside the folder; if that file is yours, name it with --store");
   }
   if (isNew) return { isNew };
-  const way = `if it is yours, run "hsgate trust ${shellHint(path)}", or name it with --store`;
+  const advice = `if it is yours, run "hsgate trust ${shellHint(path)}", or name it with --store`;
   const record = (await trust.read()).stores.get(await placeOf(path));
   if (record === undefined) {
     throw refuse(
-      `you did not create it on this machine, so its runs may come from somebody else; ${way}`,
+      `you did not create it on this machine, so its runs may come from somebody else; ${advice}`,
     );
   }
   if (sizeOf(path) && readId(path, record.id) !== record.id) {
-    throw refuse(`another store was here when you created or trusted it; ${way}`);
+    throw refuse(`another store was here when you created or trusted it; ${advice}`);
   }
   return { isNew };
 }
