@@ -121,8 +121,8 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   if (loader.isSimulators) {
     if (values.deviceId === undefined) [values.deviceId, origins.deviceId] = [SIMULATED.deviceId, SIMULATOR];
     // A variable or a flag may name another broker than the file, and trading there is live.
-    const isThere = BROKERS.every((name) => values[name] === file?.[name]);
-    if (isThere && origins.liveTrading === "default") {
+    const isBrokerOfFile = BROKERS.every((name) => values[name] === file?.[name]);
+    if (isBrokerOfFile && origins.liveTrading === "default") {
       [values.liveTrading, origins.liveTrading] = [SIMULATED.liveTrading, SIMULATOR];
     }
   }

@@ -88,8 +88,8 @@ export function readPostgresUrl(text: string): PostgresTarget {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw refuse("its schema may contain only lower-case letters, digits and underscores");
   }
-  const isHere = host.startsWith("/") || isLoopback(host);
-  const mode = searchParams.get("sslmode") ?? (isHere ? "disable" : "verify-full");
+  const isLocal = host.startsWith("/") || isLoopback(host);
+  const mode = searchParams.get("sslmode") ?? (isLocal ? "disable" : "verify-full");
   if (mode !== "disable" && mode !== "verify-full") {
     throw refuse(
       `it says sslmode=${mode}, which does not verify the server; write verify-full, or disable for a network that ` +

@@ -142,20 +142,20 @@ function starter(name: keyof typeof scripts): () => Promise<void> {
 }
 
 /**
- * Runs two ways in turn, and returns the median processor time of each in milliseconds. Measures this process only,
+ * Runs two functions in turn, and returns the median processor time of each in milliseconds. Measures this process only,
  * because the simulators need as much time as the clients.
  */
 async function cpuInTurns(
-  ways: { floor: () => Promise<unknown>; ours: () => Promise<unknown> },
+  functions: { floor: () => Promise<unknown>; ours: () => Promise<unknown> },
   rounds: number,
 ): Promise<{ floor: number; ours: number }> {
   const times = { floor: [] as number[], ours: [] as number[] };
   for (let round = 0; round < rounds; round++) {
-    for (const way of ["floor", "ours"] as const) {
+    for (const name of ["floor", "ours"] as const) {
       const start = cpuUsage();
-      await ways[way]();
+      await functions[name]();
       const { user, system } = cpuUsage(start);
-      times[way].push((user + system) / 1000);
+      times[name].push((user + system) / 1000);
     }
   }
   return { floor: median(times.floor), ours: median(times.ours) };

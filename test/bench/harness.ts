@@ -25,7 +25,7 @@ export interface Count {
 
 /** A figure and its floor. */
 export interface Figure extends Count {
-  /** Result of the bare way. */
+  /** Result of the bare function. */
   floor: number;
   /** `ours` divided by `floor`. */
   ratio: number;

@@ -155,12 +155,12 @@ try {
   for (const due of [false, true]) {
     await using empty = await Bench.open(`${folder}/empty-${due}.db`, { isFilled: false, due });
     await using filled = await Bench.open(`${folder}/filled-${due}.db`, { isFilled: true, due });
-    const ways: [name: string, way: "tick" | "runs" | "why", most: number][] = due
+    const operations: [name: string, operation: "tick" | "runs" | "why", most: number][] = due
       ? [["tick-394-due", "tick", 3]]
       : [["tick-idle", "tick", 3], ["runs", "runs", 30], ["why", "why", 30]];
-    for (const [name, way, most] of ways) {
+    for (const [name, operation, most] of operations) {
       const { floor, ours } = await inTurns(
-        { floor: () => empty[way](), ours: () => filled[way]() },
+        { floor: () => empty[operation](), ours: () => filled[operation]() },
         { warmup: 2, rounds: 15 },
       );
       report({

@@ -53,7 +53,7 @@ async function compareSlots(
   );
   const known = bare().filter((at) => at > START && at <= until);
   if (name !== "cron" && JSON.stringify(found.map(({ at }) => at)) !== JSON.stringify(known)) {
-    throw new Error(`Cannot compare "${name}": the two ways give different instants`);
+    throw new Error(`Cannot compare "${name}": the two functions return different instants`);
   }
   const { floor, ours } = await inTurns({
     floor: () => Promise.resolve(bare()),

@@ -109,11 +109,11 @@ const each = {
 
 function reportRate(
   name: string,
-  way: "Signed" | "Unchecked" | "Plain",
+  form: "Signed" | "Unchecked" | "Plain",
   least: number,
   details: Record<string, unknown> = {},
 ): void {
-  const [floor, own] = [1e6 / each[`floor${way}`], 1e6 / each[`ours${way}`]];
+  const [floor, own] = [1e6 / each[`floor${form}`], 1e6 / each[`ours${form}`]];
   report({
     name,
     unit: "frames/s, median",

@@ -38,7 +38,7 @@ const { messages } = envelopes;
 /** Measures batches alternately, and prints the microseconds of one piece of work. */
 async function compare(
   name: string,
-  ways: { floor: () => unknown; ours: () => unknown },
+  functions: { floor: () => unknown; ours: () => unknown },
   target: [words: string, met: (ratio: number) => boolean],
 ): Promise<void> {
   const batch = (work: () => unknown) => () => {
@@ -46,7 +46,7 @@ async function compare(
     return Promise.resolve();
   };
   const { floor, ours } = await inTurns(
-    { floor: batch(ways.floor), ours: batch(ways.ours) },
+    { floor: batch(functions.floor), ours: batch(functions.ours) },
     { warmup: 5, rounds: ROUNDS },
   );
   const ratio = ours / floor;

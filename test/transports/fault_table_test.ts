@@ -52,7 +52,7 @@
  * - gateway: runner/fault_store_test.ts "F07: after a kill during a write, a write-ahead log that is cut at any byte contains the write, or the store is rejected"
  * - gateway: runner/fault_store_test.ts "F07: a write is not sent when the mark cannot be synced"
  * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, the store can be read, and no complete data is lost"
- * - direct: none: as above, the store knows no transport
+ * - direct: none: as above, the store does not depend on the transport
  *
  * F08 to F12 are about orders with an unknown outcome. The tests of transports show that the lists named in the error
  * contain the outcome, and that nothing is sent again. The order desk matches orders to an interrupted write.
@@ -69,20 +69,20 @@
  * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never counts more than was requested"
  *
  * F10 an amendment whose answer is lost, and after which both the old and the new order exist
- * - memory: none: what the step does is the same over each transport, and is shown over the gateway
+ * - memory: none: the step does the same over each transport, and is tested over the gateway
  * - gateway: recipes/lost_cancels_test.ts "an amendment whose answer is lost and that leaves two orders: both are found and both are cancelled"
- * - direct: none: as above, the step knows no transport
+ * - direct: none: as above, the step does not depend on the transport
  * - desk: desk/faults_test.ts "F10: an amendment whose answer is lost and that may have left two orders is ambiguous, and names both"
  *
  * F11 a cancellation at the same time as a fill, or after the order has ended
- * - memory: none: what the step does is the same over each transport, and is shown over the gateway
+ * - memory: none: the step does the same over each transport, and is tested over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows it, and it is sent once"
  * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown until a list shows that the order has ended"
- * - direct: none: as above, the step knows no transport
+ * - direct: none: as above, the step does not depend on the transport
  * - desk: desk/faults_test.ts "F11: a cancellation that loses the race against the fill is sent once, and the lists show its outcome"
  *
  * F12 a batch cancel that times out with 60 of 100 done
- * - memory: none: what the step does is the same over each transport, and is shown over the gateway
+ * - memory: none: the step does the same over each transport, and is tested over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
  * - gateway: transports/outcome_test.ts "a batch cancellation leaves unresolved each order that its answer does not mention"
  * - direct: none: the message of the batch cancel is not published
@@ -269,9 +269,9 @@ Deno.test("the table of faults names an existing test or a reason for each trans
   assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);
   for (const fault of expected) {
     const named = new Set(rows.filter((row) => row.fault === fault).map(({ transport }) => transport));
-    if (named.has("runner")) continue; // the runner knows no transport
+    if (named.has("runner")) continue; // the runner does not depend on a transport
     for (const transport of ["memory", "gateway", "direct"]) {
-      assert(named.has("all") || named.has(transport), `${fault} says nothing about ${transport}`);
+      assert(named.has("all") || named.has(transport), `${fault} has no line for ${transport}`);
     }
   }
   const sources = new Map<string, string>();

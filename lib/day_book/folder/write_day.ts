@@ -67,10 +67,10 @@ export async function draftDay(
     }
   };
   for (const list of lists) {
-    const isOf = ({ spec }: Part) => spec.list === list;
-    put(list, list, parts.filter(isOf));
+    const isOfList = ({ spec }: Part) => spec.list === list;
+    put(list, list, parts.filter(isOfList));
     for (const origin of ["history", "today"] as const) {
-      const all = others.filter((part) => isOf(part) && part.origin === origin);
+      const all = others.filter((part) => isOfList(part) && part.origin === origin);
       if (all.length > 0) put(list, otherStem(list, origin), all);
     }
   }

@@ -327,7 +327,7 @@ function matches(program: readonly Instruction[], text: string): boolean {
       if (instruction.op === "match") return true;
       if (instruction.op === "char") into.push(index);
       else if (instruction.op === "split") stack.push(...instruction.targets);
-      else if (isAt(instruction.place, text, at)) stack.push(index + 1);
+      else if (isAtPlace(instruction.place, text, at)) stack.push(index + 1);
     }
     return false;
   };
@@ -349,7 +349,7 @@ function matches(program: readonly Instruction[], text: string): boolean {
   }
 }
 
-function isAt(place: Place, text: string, at: number): boolean {
+function isAtPlace(place: Place, text: string, at: number): boolean {
   if (place === "start") return at === 0;
   if (place === "end") return at === text.length;
   if (place === "line-start") return at === 0 || text[at - 1] === "\n";

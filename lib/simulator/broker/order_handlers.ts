@@ -23,7 +23,7 @@ type Names = Extract<
 >;
 
 /** Returns the books that a batch cancellation of a market covers: both mainland books for either mainland market. */
-function sameMarkets(market: Market): readonly Book[] {
+function booksToCancel(market: Market): readonly Book[] {
   return market === "shanghai" || market === "shenzhen" ? ["shanghai", "shenzhen"] : [market];
 }
 
@@ -38,7 +38,7 @@ export function orderHandlers(
     const failed: { orderId: string; remark: string }[] = [];
     for (const orderId of ids) {
       try {
-        const order = findOpen(state, orderId, (book) => sameMarkets(market).includes(book));
+        const order = findOpen(state, orderId, (book) => booksToCancel(market).includes(book));
         checkChange(state, order, "cancelled");
         requestCancel(state, order);
         cancelled.push(orderId);
@@ -95,7 +95,7 @@ export function orderHandlers(
     "orders.cancelAll": ({ market }) =>
       cancelEach(
         market,
-        sameMarkets(market).flatMap((book) => state.openOrders(book)).map(({ id }) => id),
+        booksToCancel(market).flatMap((book) => state.openOrders(book)).map(({ id }) => id),
       ),
     "orders.today": ({ market, limit = 20, cursor, orderIds }) => {
       const orders = state.today[market].orders.map((order, index) => ({ order, index }));

@@ -198,9 +198,9 @@ export function addRejected(state: State, terms: OrderTerms, reason: Refusal): L
 }
 
 /** Returns an open order. @throws {Refusal} If there is no such order, it has ended, or its cancellation is pending. */
-export function findOpen(state: State, id: string, isOf: (book: Book) => boolean): LiveOrder {
+export function findOpen(state: State, id: string, mayBeIn: (book: Book) => boolean): LiveOrder {
   const order = state.byId.get(id);
-  if (order === undefined || !isOf(order.book)) throw invalid(`unknown order number "${id}"`);
+  if (order === undefined || !mayBeIn(order.book)) throw invalid(`unknown order number "${id}"`);
   if (!isOpen(order) || order.cancelAt !== undefined) {
     throw refused(`order "${id}" is ${order.status} and can no longer be changed`);
   }

@@ -218,7 +218,7 @@ export class Faults {
     operation: AnyOperation,
     fits: (fault: Fault) => boolean = () => true,
   ): Fault | undefined {
-    const entry = this.#find(kind, ({ fault }) => isFor(fault, operation) && fits(fault));
+    const entry = this.#find(kind, ({ fault }) => matchesCall(fault, operation) && fits(fault));
     if (entry !== undefined) this.#strike(entry);
     return entry?.fault;
   }
@@ -267,7 +267,7 @@ export class Faults {
  * Returns whether a fault is for a call. hsgate's name matches one operation. The broker's name also matches the
  * variants of the operation.
  */
-function isFor({ operation }: Fault, call: AnyOperation): boolean {
+function matchesCall({ operation }: Fault, call: AnyOperation): boolean {
   return operation === undefined || operation === call.name || operation === call.wire;
 }
 
