@@ -8,6 +8,7 @@ import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { powersOf } from "../recipes/powers.ts";
 import { type Firing, firingsOf } from "./firings.ts";
 import { shellLine } from "../shell_words.ts";
+import { hidden, shownJson } from "../shown_text.ts";
 import { isPostgresUrl } from "../store/postgres_url.ts";
 
 /** Options of a deployment. Paths are absolute paths on the machine that runs the recipes. */
@@ -77,10 +78,12 @@ export function checkDeployValues(recipes: readonly CompiledRecipe[], options: D
     ]),
   ];
   for (const [name, value] of values) {
-    if (typeof value !== "string" || !/\p{Cc}|[\u2028\u2029]|\*\/|\\$/u.test(value)) continue;
+    if (typeof value !== "string") continue;
+    // A terminal shows no hidden character, and systemd drops a space at the end: both would name another file.
+    if (!/\p{Cc}|\*\/|[\\\s]$/u.test(value) && !hidden().test(value)) continue;
     throw new TypeError(
-      `Cannot deploy: the ${name} is ${JSON.stringify(value)}; expected a single line without "*/" and ` +
-        "without a backslash at its end",
+      `Cannot deploy: the ${name} is ${shownJson(JSON.stringify(value))}; expected a single line without ` +
+        'invisible characters, without "*/", and without a space or a backslash at its end',
     );
   }
 }

@@ -46,6 +46,7 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
       `Cannot deploy: --image is ${JSON.stringify(options.image)}; expected one such as "hsgate:latest"`,
     );
   }
+  if (options.as === "jobs") checkJobNames(recipes, options);
   const rows: Deployment["rows"] = [];
   const isShared = hasDatabase(options);
   const parts = options.as === "scheduler"
@@ -158,6 +159,28 @@ spec:
       storage: 1Gi
 `;
 
+/** Returns the name of one of the CronJobs of a recipe. */
+const jobName = ({ name }: CompiledRecipe, index: number, times: readonly ZonedCron[]): string =>
+  `hsgate-${name}${times.length === 1 ? "" : `-${index + 1}`}`;
+
+/** Rejects recipes whose CronJobs have the same name, because Kubernetes would keep only the last one. */
+function checkJobNames(recipes: readonly CompiledRecipe[], options: KubernetesOptions): void {
+  const owners = new Map<string, string>();
+  for (const recipe of recipes) {
+    const times = cronTimesOf(recipeFirings(recipe, options));
+    for (const index of times.keys()) {
+      const name = jobName(recipe, index, times);
+      const owner = owners.get(name);
+      if (owner !== undefined) {
+        throw new TypeError(
+          `Cannot deploy "${owner}" and "${recipe.name}": both have a CronJob "${name}"; rename one of the recipes`,
+        );
+      }
+      owners.set(name, recipe.name);
+    }
+  }
+}
+
 function cronJobsOf(
   recipe: CompiledRecipe,
   options: KubernetesOptions,
@@ -173,7 +196,7 @@ function cronJobsOf(
   const jitterMs = Math.max(0, ...recipe.schedules.map((each) => each.form === "every" ? each.jitterMs : 0));
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterMs) / 1000) + SPARE_SEC;
   return times.map(({ cron, zone }, index) => {
-    const name = `hsgate-${recipe.name}${times.length === 1 ? "" : `-${index + 1}`}`;
+    const name = jobName(recipe, index, times);
     // The recipe's name is also a label, so it must not end with "-".
     if (name.length > LONGEST_NAME || recipe.name.endsWith("-")) {
       throw new TypeError(

@@ -40,6 +40,8 @@ export interface SystemdOptions extends DeployOptions {
  * write.
  */
 const STOP_SEC = 30;
+/** Name of the scheduler's unit. */
+const SCHEDULER = "hsgate-schedule";
 /** Time added to a run's own time limit, for starting the program and waiting for the account. */
 const SPARE_SEC = 120;
 
@@ -49,6 +51,11 @@ export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOpti
   if (!/^[A-Za-z_][\w.-]{0,31}$/.test(options.runAs)) {
     throw new TypeError(
       `Cannot deploy: --run-as is ${JSON.stringify(options.runAs)}; expected the name of a user`,
+    );
+  }
+  if (recipes.some(({ name }) => `hsgate-${name}` === SCHEDULER)) {
+    throw new TypeError(
+      `Cannot deploy the recipe "schedule": the scheduler has the unit "${SCHEDULER}"; rename the recipe`,
     );
   }
   const rows: Deployment["rows"] = [];
@@ -61,7 +68,7 @@ export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOpti
       { name: `${name}.timer`, text: timerOf(recipe, times) },
     ];
   });
-  files.push({ name: "hsgate-schedule.service", text: schedulerOf(recipes, options) });
+  files.push({ name: `${SCHEDULER}.service`, text: schedulerOf(recipes, options) });
   return { files, rows, next: nextOf(recipes, options) };
 }
 

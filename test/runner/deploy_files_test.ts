@@ -622,6 +622,9 @@ Deno.test("no value can add a line, end a comment or continue a setting in a dep
         "/a */ evil() /*",
         "/srv/a\\",
         "/a\u2028b",
+        "/a\u202eb",
+        "/a\u200bb",
+        "/srv/a ",
       ]
     ) {
       for (const option of ["dir", "store", "program", "deno", "denoDir", "storeRisk"] as const) {
@@ -645,4 +648,23 @@ Deno.test("no value can add a line, end a comment or continue a setting in a dep
     TypeError,
     "timeline",
   );
+});
+
+Deno.test("no recipe takes the name of another unit or CronJob", () => {
+  const eodTwice = recipe({
+    name: "eod",
+    schedules: [
+      { id: "x", form: "cron", cron: "5 9 * * *", timezone: "UTC" },
+      { id: "y", form: "cron", cron: "7 9 * * *", timezone: "UTC" },
+    ],
+  });
+  const once = (name: string) => recipe({ name, schedules: [eodTwice.schedules[0]!] });
+  const jobs = (recipes: CompiledRecipe[]) => kubernetes(recipes, { ...options, image: "i", as: "jobs" });
+  jobs([eodTwice, once("eod-3")]); // control
+  for (const recipes of [[eodTwice, once("eod-2")], [once("eod-2"), eodTwice]]) {
+    assertThrows(() => jobs(recipes), TypeError, 'both have a CronJob "hsgate-eod-2"');
+  }
+  const units = (name: string) => systemd([once(name)], { ...options, forUser: true, runAs: "x" });
+  units("scheduler"); // control
+  assertThrows(() => units("schedule"), TypeError, 'Cannot deploy the recipe "schedule"');
 });
