@@ -363,3 +363,30 @@ Deno.test("matches() rejects nested repetitions, also around nothing, before the
   }
   assert(linearPattern("(a{10}){10}").test("a".repeat(100)), "the control");
 });
+
+Deno.test("an expression never turns a value silently into another one", () => {
+  assertEquals(valueOf("[uint(5), 6u]"), [5, 6]);
+  assertEquals(valueOf("uint('18446744073709551615')"), "18446744073709551615");
+  assertEquals(valueOf("[int('-5'), int('007'), double('1e3'), double('.5'), double('-2.')]"), [
+    -5,
+    7,
+    1000,
+    0.5,
+    -2,
+  ]);
+  assertEquals(valueOf("timestamp('2024-02-29T00:00:00Z')"), "2024-02-29T00:00:00.000Z");
+  for (
+    const [source, problem] of [
+      ["1.0 / 0.0", "its value is Infinity"],
+      ["{'a': [0.0 / 0.0]}", "its value is NaN"],
+      ["duration('1h')", "its value is a duration"],
+      ["bytes('ab')", "a list of bytes"],
+      ["[type(1)]", "or a type"],
+      ["int('')", 'cannot read "" as a number'],
+      ["uint('')", 'cannot read "" as a number'],
+      ["int('0b11')", 'cannot read "0b11" as a number'],
+      ["double('0x10')", 'cannot read "0x10" as a number'],
+      ["timestamp('2025-02-30T00:00:00Z')", "2025-02-30"],
+    ] as const
+  ) assertStringIncludes(assertThrows(() => valueOf(source), ExpressionError, problem).message, source);
+});

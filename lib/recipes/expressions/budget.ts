@@ -218,9 +218,9 @@ export const costs: Readonly<Record<string, Cost>> = {
   ...Object.fromEntries(
     [
       ...["all", "bind", "exists", "exists_one", "filter", "map", "has", "none", "of", "or", "orValue"],
-      ...["value", "hasValue", "dyn", "type", "bool", "bytes", "double", "int", "uint", "string", "size"],
+      ...["value", "hasValue", "dyn", "type", "bool", "bytes", "string", "size"],
       ...["startsWith", "endsWith", "lowerAscii", "upperAscii", "trim", "substring", "at", "hex", "base64"],
-      ...["timestamp", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear"],
+      ...["getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear"],
       ...["getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"],
       "matches", // counts its own work
     ].map((name) => [name, 5]),
@@ -232,6 +232,10 @@ export const costs: Readonly<Record<string, Cost>> = {
   join: joinCost,
   json: ([bytes]) => bytes instanceof Uint8Array ? 5 + (bytes.length >> 1) : 5,
   duration: durationCost,
+  int: readingCost(/^-?\d+$/),
+  uint: readingCost(/^\d+$/),
+  double: readingCost(/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i),
+  timestamp: timestampCost,
   ...Object.fromEntries(
     ["Add", "Compare", "Subtract", "Multiply", "Divide", "Round"].map((name) => [`decimal${name}`, 20]),
   ),
@@ -260,6 +264,26 @@ function durationCost([text]: readonly unknown[]): number {
     );
   }
   return 20;
+}
+
+/**
+ * Returns the cost of reading a number from a text. The package reads an empty text as 0, and `0x10` as 16.
+ *
+ * @param pattern Matches the texts of such a number.
+ */
+function readingCost(pattern: RegExp): Cost {
+  return ([text]) => {
+    if (typeof text === "string" && !pattern.test(text)) {
+      throw new TypeError(`cannot read ${JSON.stringify(text.slice(0, 80))} as a number`);
+    }
+    return 5;
+  };
+}
+
+/** Returns the cost of reading an instant. The package reads a day that does not exist as a later day. */
+function timestampCost([text]: readonly unknown[]): number {
+  if (typeof text === "string") Temporal.PlainDate.from(text.slice(0, 10));
+  return 5;
 }
 
 /** Returns the cost of a call that is known before its arguments. */

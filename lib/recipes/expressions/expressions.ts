@@ -283,16 +283,28 @@ function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string
   };
 }
 
-/** Converts a CEL value into JSON data. An integer that a JSON number cannot represent exactly becomes text. */
+/**
+ * Converts a CEL value into JSON data. An integer that a JSON number cannot represent exactly becomes text.
+ *
+ * @throws {TypeError} If JSON has no such value: it would become `null` or `{}` without notice.
+ */
 function plainOf(value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw new TypeError(`its value is ${value}, which is not a number that can be passed on`);
+  }
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (Array.isArray(value)) return value.map(plainOf);
   if (value instanceof Map) return plainOf(Object.fromEntries(value));
   if (value instanceof Date) return value.toISOString();
-  if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+  if (typeof value !== "object" || value === null) return value;
+  if (typeof value.valueOf() === "bigint") return plainOf(value.valueOf()); // `uint` of CEL
+  if (Object.getPrototypeOf(value) === Object.prototype) {
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plainOf(each)]));
   }
-  return value;
+  throw new TypeError(
+    "its value is a duration, a list of bytes or a type, which cannot be passed on: convert it, for example with " +
+      "getSeconds(), string() or base64()",
+  );
 }
 
 /** Names of tokens in the parser's messages, and their signs. */
