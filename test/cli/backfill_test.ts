@@ -138,6 +138,31 @@ Deno.test("rerun runs one run again under its key, and leaves it to a scheduler 
   assertStringIncludes(why.out, "before that it was ok");
 });
 
+Deno.test("rerun, approve and backfill never take another recipe for the one of a run", async () => {
+  await using w = await world();
+  const key = "book/main/2025-08-14";
+  const fails = { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } };
+  await cli(["backfill", "book", "--from", "2025-08-14", ...w.where, ...w.files], fails);
+  const before = await runsOf(w.store);
+  const text = book.replace("OUT", "out");
+  const refused = async (words: string[], reason: string) => {
+    const { code, out, err } = await cli([...words, ...w.where], { env: w.env });
+    assertEquals([code, out, await runsOf(w.store)], [2, "", before], words.join(" "));
+    assertStringIncludes(err, reason);
+  };
+  // The file of the recipe now contains another recipe.
+  await Deno.writeTextFile(`${w.path}/book.yaml`, text.replace("name: book", "name: other"));
+  await refused(["rerun", key], 'Cannot find "book"');
+  await refused(["approve", key], 'Cannot find "book"');
+  // A second file has the name, and comes first in the folder.
+  await Deno.writeTextFile(`${w.path}/book.yaml`, text);
+  await Deno.writeTextFile(`${w.path}/aaa.yaml`, text);
+  const both = `"${w.path}/aaa.yaml" and "${w.path}/book.yaml" have this name`;
+  await refused(["rerun", key], both);
+  await refused(["approve", key], both);
+  await refused(["backfill", "book", "--from", "2025-08-13"], both);
+});
+
 Deno.test("runs, why and rerun report a manual run whose process died, and rerun takes it over", async () => {
   await using w = await world();
   const key = "book/m/01";

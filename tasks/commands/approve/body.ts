@@ -23,7 +23,12 @@ export async function approve({ args: [given = ""], flags, host }: ApproveInput)
     throw new UsageError("Cannot use --for with a run: only approvals of plans expire");
   }
   const { recipe: name, run_key: key } = await runOf(store, given, "approve");
-  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
+  const recipe = await recipeNamed(name, {
+    folder: flags.recipes,
+    host,
+    now: host.now,
+    isOwnName: true,
+  });
   const row = await approveRun(store, {
     runKey: key,
     actor: actorOf(flags, host),

@@ -36,7 +36,13 @@ export async function run({ args: [given = ""], flags, host }: RerunInput): Prom
         "without --queue, this command runs it",
     );
   }
-  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now, toRun: true });
+  const recipe = await recipeNamed(name, {
+    folder: flags.recipes,
+    host,
+    now: host.now,
+    toRun: true,
+    isOwnName: true,
+  });
   const log = eventLogger({ out: host.note, color: host.color }, {
     json: false,
     reason: messageOf,

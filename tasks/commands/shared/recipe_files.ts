@@ -247,17 +247,33 @@ const waitingText = (name: string, path: string, { exposed }: Judgement) =>
     : `"${name}" has changed and the change is not trusted, so the trusted version runs: ` +
       `check the file, then run "hsgate trust ${shellHint(path)}"`;
 
-/** Returns a recipe of a report, by its own name or otherwise by its file name. */
+/**
+ * Returns a recipe of a report, by its own name or otherwise by its file name.
+ *
+ * @throws {UsageError} If several recipes have the name.
+ */
 function findInReport(name: string, { files }: CheckReport): CompiledRecipe | undefined {
+  const [own, other] = files.filter(({ recipe }) => recipe?.name === name);
+  if (other !== undefined) throw sameName(name, own!.path, other.path);
   const fine = files.filter(({ issues }) => issues.length === 0);
   const found = fine.find(({ recipe }) => recipe?.name === name) ??
     fine.find(({ path }) => isCalled(path, name));
   return found?.recipe;
 }
 
+/** The name does not say which recipe is meant, and a file from somebody else may have taken it. */
+const sameName = (name: string, one: string, other: string) =>
+  new UsageError(
+    `Cannot use the recipe "${name}": "${plain(one)}" and "${
+      plain(other)
+    }" have this name; rename one, or name the file`,
+  );
+
 /**
  * Returns the file of a recipe in the default folder, by the recipe's own name or its file name, even if the recipe has
  * mistakes. Returns `undefined` if there is none.
+ *
+ * @throws {UsageError} If several recipes have the name.
  */
 export async function fileOfRecipe(name: string): Promise<string | undefined> {
   const paths = await usualRecipes();
@@ -266,7 +282,8 @@ export async function fileOfRecipe(name: string): Promise<string | undefined> {
   if (byName.length > 1) {
     const paths = byName.map((path) => ({ path }));
     const { files } = await checkRecipes(paths, { now: () => 0, mayRunCode: () => false });
-    const itself = files.find(({ recipe }) => recipe?.name === name);
+    const [itself, other] = files.filter(({ recipe }) => recipe?.name === name);
+    if (other !== undefined) throw sameName(name, itself!.path, other.path);
     if (itself !== undefined) return itself.path;
   }
   return byName[0] ?? paths.find((path) => isCalled(path, name));
@@ -294,10 +311,12 @@ export async function recipeInFolder(
  */
 export async function recipeNamed(
   name: string,
-  { folder, host, now, toRun = false }: {
+  { folder, host, now, toRun = false, isOwnName = false }: {
     folder: string | undefined;
     host: Pick<Host, "note" | "env" | "calendars">;
     now: () => number;
+    /** The name comes from a run in the store, so it is never the name of a file. */
+    isOwnName?: boolean;
     /** Reject an untrusted recipe. */
     toRun?: boolean;
   },
@@ -306,7 +325,8 @@ export async function recipeNamed(
     host,
     now,
   });
-  const found = findInReport(name, report);
+  const named = findInReport(name, report);
+  const found = isOwnName && named?.name !== name ? undefined : named;
   if (toRun) {
     const path = found?.file ?? [...untrusted.keys()].find((path) => isCalled(path, name));
     const why = path === undefined ? undefined : untrusted.get(path);
