@@ -328,12 +328,23 @@ function targetsOf(text: string, name: string): [string, Decimal][] {
   if (text.trimStart().startsWith("{")) {
     return Object.entries(checked(z.record(symbol, weight), readValues(text, `"${name}"`), action));
   }
+  const csv = text.replace(/^\uFEFF/, "");
   let rows: unknown;
+  let names: readonly string[] = [];
   try {
-    rows = parseCsv(text.replace(/^\uFEFF/, ""), { skipFirstRow: true });
+    rows = parseCsv(csv, { skipFirstRow: true });
+    [names = []] = parseCsv(csv);
   } catch (error) {
     // A row with a different number of columns causes an `Error`.
     throw new TypeError(`Cannot ${action}: it is not CSV: ${messageOf(error)}`);
+  }
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    throw new InvalidParamsError(action, [{
+      path: ["columns"],
+      value: twice,
+      expected: "each column once: remove all but one of them",
+    }]);
   }
   const [first] = checked(z.array(z.record(z.string(), z.string())), rows, action);
   if (first !== undefined && !("symbol" in first && "weight" in first)) {

@@ -270,6 +270,16 @@ Deno.test(
       value: "code, weight",
       expected: "the columns symbol and weight: correct the first line",
     }]);
+    // A spreadsheet may show the first of two columns, and the reader would use the second one.
+    for (
+      const twice of ["symbol,weight,weight\nAAPL,0.10,0.90\n", "symbol,symbol,weight\nAAPL,MSFT,0.10\n"]
+    ) {
+      const { issues } = await assertRejects(
+        () => read("market: us\ntargetsFile: t.csv\n", twice),
+        InvalidParamsError,
+      );
+      assertEquals(issues.map(({ expected }) => expected), ["each column once: remove all but one of them"]);
+    }
     const json = await read('{"market":"us","targetsFile":"t.json"}', '{"AAPL": 0.10}');
     assertEquals(json.targets, { AAPL: "0.10" });
     // Aliases would repeat 20,000 codes 3,000 times.
