@@ -4,6 +4,7 @@
  * @module
  */
 
+import { BrokerError } from "./errors.ts";
 import { needRegular, readAtMost, unreadable } from "./regular_files.ts";
 import { shellHint } from "./shell_words.ts";
 
@@ -125,6 +126,26 @@ export async function distrustOfChecked(path: string): Promise<string | undefine
   const isGroupOnly = mode !== null && gid === uid && (mode & OTHERS_WRITE) === 0;
   return distrustOf(path, { uid, gid, mode: isGroupOnly ? mode & ~GROUP_WRITES : mode }, ownUid()) ??
     await distrustOfFolders(path, await Deno.realPath(path).catch(() => undefined));
+}
+
+/**
+ * Creates a temporary folder for files that hsgate reads again or runs.
+ *
+ * @throws {BrokerError} If another user could replace the folder, and so its files.
+ */
+export async function ownTemporaryFolder(options: Deno.MakeTempOptions): Promise<string> {
+  const path = await Deno.makeTempDir(options);
+  const why = await distrustOfChecked(path).catch((error) => {
+    // Without the permission to read the folder's surroundings there is nothing to check.
+    if (error instanceof Deno.errors.NotCapable) return undefined;
+    throw error;
+  });
+  if (why === undefined) return path;
+  await Deno.remove(path);
+  throw new BrokerError(
+    `Cannot use the temporary folder "${path}": ${why}; or set TMPDIR to a folder of your own`,
+    { code: "temporary-folder" },
+  );
 }
 
 /**

@@ -4,6 +4,7 @@
  * @module
  */
 import { statfs } from "node:fs/promises";
+import { ownTemporaryFolder } from "../owned_files.ts";
 
 /** Folder in memory on Linux. A year of exports writes many small files, which takes twice as long on a disk. */
 const IN_MEMORY = "/dev/shm";
@@ -12,7 +13,7 @@ const ROOM_BYTES = 2 ** 30;
 
 /** Creates a folder that is removed on disposal: in memory if there is enough space, else in the temporary folder. */
 export async function scratchFolder(): Promise<{ path: string } & AsyncDisposable> {
-  const path = await inMemory() ?? await Deno.makeTempDir({ prefix: "hsgate-test-" });
+  const path = await inMemory() ?? await ownTemporaryFolder({ prefix: "hsgate-test-" });
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 

@@ -1270,3 +1270,10 @@ Deno.test("trust says that a step which may read and write a folder can delete a
   assertEquals(await listed("out/a", "out"), `writes files: out${more} (step "own")`);
   assertEquals(await listed("in", "out"), 'writes files: out (step "own")');
 });
+
+Deno.test("TrustFile.of() never finds the record in the working folder", () => {
+  const pathOf = (values: Record<string, string>) => TrustFile.of((name) => values[name]).path;
+  assertEquals(pathOf({ HOME: "/home/me" }), "/home/me/.config/hsgate/trust.json");
+  assertEquals(pathOf({ XDG_CONFIG_HOME: "x", HOME: "/home/me" }), "/home/me/.config/hsgate/trust.json");
+  for (const HOME of [".", "recipes", "./home"]) assertEquals(pathOf({ HOME }), undefined);
+});

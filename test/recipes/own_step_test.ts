@@ -437,6 +437,29 @@ Deno.test("processes of a step end when the program is killed, and its folder is
   assertEquals(folders(), []);
 });
 
+Deno.test({
+  name: "a step does not run from a temporary folder that another user could replace",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    using folder = folderWith(step("return { ok: true };"));
+    using temporary = temporaryFolder();
+    const before = Deno.env.get("TMPDIR");
+    Deno.env.set("TMPDIR", temporary.path);
+    try {
+      await folder.run(); // control: a folder of one's own
+      Deno.chmodSync(temporary.path, 0o777);
+      const recipe = await assertRejects(folder.recipe, Error);
+      assertStringIncludes(String(recipe.message), "others may replace it");
+      assertEquals([...Deno.readDirSync(temporary.path)], []);
+      Deno.chmodSync(temporary.path, 0o1777); // like /tmp
+      await folder.run();
+    } finally {
+      if (before === undefined) Deno.env.delete("TMPDIR");
+      else Deno.env.set("TMPDIR", before);
+    }
+  },
+});
+
 Deno.test("folders of killed programs are removed at the next start, but no folder in use", async () => {
   using temporary = temporaryFolder();
   using folder = folderWith(step("return { ok: true };"));

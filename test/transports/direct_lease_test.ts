@@ -158,6 +158,8 @@ Deno.test("defaultLeaseFolder() uses XDG_STATE_HOME, or otherwise the home folde
   const env = (values: Record<string, string>) => (name: string) => values[name];
   assertEquals(defaultLeaseFolder(env({ XDG_STATE_HOME: "/state", HOME: "/home/me" })), "/state/hsgate");
   assertEquals(defaultLeaseFolder(env({ HOME: "/home/me" })), "/home/me/.local/state/hsgate");
+  assertEquals(defaultLeaseFolder(env({ XDG_STATE_HOME: "x", HOME: "/me" })), "/me/.local/state/hsgate");
+  assertThrows(() => defaultLeaseFolder(env({ HOME: "." })), TypeError, "Cannot find a folder");
   assertThrows(() => defaultLeaseFolder(env({})), TypeError, "option leaseFolder");
 });
 

@@ -9,6 +9,7 @@
  */
 import type { StepPermissions } from "../compiled.ts";
 import { fileUrl } from "../files/recipe_files.ts";
+import { ownTemporaryFolder } from "../../owned_files.ts";
 import { stepEnvironment } from "./step_environment.ts";
 
 /** Prefix of the names of these folders. */
@@ -56,7 +57,7 @@ export async function ownFolder(
   copies: CodeCopies,
   toRun: boolean,
 ): Promise<AsyncDisposable & { path: string }> {
-  const path = await Deno.makeTempDir({ prefix: FOLDER });
+  const path = await ownTemporaryFolder({ prefix: FOLDER });
   // The folder is locked while this process lives, so that other processes see that it is in use.
   const lock = await Deno.open(`${path}/lock`, { write: true, create: true });
   const remove = async () => {

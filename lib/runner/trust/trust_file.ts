@@ -104,7 +104,7 @@ export class TrustFile {
     const [config, home] = [env("XDG_CONFIG_HOME"), env("HOME") ?? env("USERPROFILE")];
     const folder = config !== undefined && isAbsolute(config)
       ? config
-      : home === undefined
+      : home === undefined || !isAbsolute(home) // a relative folder would be in the working folder
       ? undefined
       : `${home}/.config`;
     return new TrustFile(folder === undefined ? undefined : `${folder}/hsgate/trust.json`);

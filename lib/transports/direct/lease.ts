@@ -42,12 +42,15 @@ interface LeaseOptions {
 /** Returns the default folder for leases. */
 export function defaultLeaseFolder(env: (name: string) => string | undefined): string {
   const [state, home] = [env("XDG_STATE_HOME"), env("HOME") ?? env("USERPROFILE")];
-  if (state !== undefined && state !== "") return `${state}/hsgate`;
-  if (home !== undefined && home !== "") return `${home}/.local/state/hsgate`;
+  // In a relative folder, each working folder would have its own lease.
+  if (state !== undefined && isAbsolute(state)) return `${state}/hsgate`;
+  if (home !== undefined && isAbsolute(home)) return `${home}/.local/state/hsgate`;
   throw new TypeError(
     "Cannot find a folder for the lease of the trade connection: set the option leaseFolder, or false for no lease",
   );
 }
+
+const isAbsolute = (path: string) => /^(\/|[A-Za-z]:[\\/])/.test(path);
 
 /** Returns the name of an account's lease: part of a digest of the developer's public key. */
 export async function leaseName(publicKey: string): Promise<string> {

@@ -4,6 +4,7 @@
  * @module
  */
 import { messageOf } from "../../../lib/errors.ts";
+import { ownTemporaryFolder } from "../../../lib/owned_files.ts";
 import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
@@ -102,7 +103,7 @@ async function findOrders(
 }
 
 async function temporaryFolder(): Promise<{ path: string } & AsyncDisposable> {
-  const path = await Deno.makeTempDir({ prefix: "hsgate-dry-run-" });
+  const path = await ownTemporaryFolder({ prefix: "hsgate-dry-run-" });
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 

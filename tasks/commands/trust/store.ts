@@ -11,6 +11,7 @@ import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
 import { distrustOfStore } from "../../../lib/runner/trust/trusted_stores.ts";
 import { isLinkOut } from "../../../lib/runner/trust/trusted_files.ts";
 import { exists } from "../../../lib/private_files.ts";
+import { ownTemporaryFolder } from "../../../lib/owned_files.ts";
 import { sizeOf } from "../../../lib/store/mark.ts";
 import { damageIn, foreignValueIn, storeIdIn } from "../../../lib/store/read_only.ts";
 import { openSqlite } from "../../../lib/store/sqlite.ts";
@@ -56,7 +57,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
     throw refuse("it is a link to a file outside its folder; name that file with --store where it is used");
   }
   if (bytes > MOST_BYTES) throw refuse(`it has ${bytes} bytes, and at most ${MOST_BYTES} can be shown`);
-  const folder = await Deno.makeTempDir({ prefix: "hsgate-store-" });
+  const folder = await ownTemporaryFolder({ prefix: "hsgate-store-" });
   try {
     const copy = `${folder}/store.db`;
     for (const ending of ["", "-wal", "-journal"]) {
