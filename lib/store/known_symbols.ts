@@ -5,7 +5,7 @@
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
-import { LIMITED } from "./distrust.ts";
+import { distrustBeside, LIMITED } from "./distrust.ts";
 
 /** Maximum number of order writes that are read, newest first. */
 const MOST_INTENTS = 500;
@@ -19,8 +19,8 @@ const MOST_PARAMS = 10_000;
  * @throws If the file is not a readable store, or another process locks it.
  */
 export function symbolsOfStore(path: string): string[] {
-  // Only a regular file: opening a pipe would wait for its other end.
-  if (!Deno.lstatSync(path).isFile) return [];
+  // Only regular files, also beside it: opening a pipe would wait for its other end.
+  if (!Deno.lstatSync(path).isFile || distrustBeside(path) !== undefined) return [];
   using db = new DatabaseSync(path, { ...LIMITED, readOnly: true, timeout: 0, allowExtension: false });
   // Only a table: a view of this name could run forever.
   const kind = db.prepare("select type from sqlite_schema where name = 'intent'").get();

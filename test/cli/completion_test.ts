@@ -191,7 +191,7 @@ Deno.test("completion names the symbols of the local store, reads only the folde
     assert(code === 0 || code === 1, err); // a guard rail may refuse the price; the store has recorded the order
   }
   const words = async (cwd: string): Promise<string[]> => {
-    const { stdout } = await new Deno.Command(Deno.execPath(), {
+    const { success, stdout } = await new Deno.Command(Deno.execPath(), {
       args: [
         ...[
           "run",
@@ -205,7 +205,9 @@ Deno.test("completion names the symbols of the local store, reads only the folde
         ...[`${root}tasks/hsgate.ts`, "complete", "quote", ""],
       ],
       cwd,
+      signal: AbortSignal.timeout(60_000), // a process that waits for a pipe would never end
     }).output();
+    assert(success, "it ends by itself");
     return new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "");
   };
   assertEquals((await words(dir.path)).toSorted(), ["00005.HK", "00700.HK"]);
@@ -218,5 +220,12 @@ Deno.test("completion names the symbols of the local store, reads only the folde
   db.exec(
     "create view intent as with recursive n(i) as (select 1 union all select i + 1 from n) select i as id, i as params from n",
   );
+  assertEquals(await words(foreign.path), []);
+  // SQLite itself opens a journal beside the database.
+  db.exec(
+    `drop view intent; create table intent (id, params); insert into intent values (1, '{"symbol":"AAPL"}')`,
+  );
+  assertEquals(await words(foreign.path), ["AAPL"]);
+  await new Deno.Command("mkfifo", { args: [`${foreign.path}/hsgate.db-journal`] }).output();
   assertEquals(await words(foreign.path), []);
 });
