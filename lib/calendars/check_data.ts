@@ -28,6 +28,9 @@ const KEYS = [
 /** Minimum and maximum number of closed weekdays in a whole year. The years in our data have 9 to 20. */
 const [FEWEST_CLOSED, MOST_CLOSED] = [6, 30];
 
+/** Maximum number of years that data covers: two calendars are compared day by day. */
+const MOST_YEARS = 50;
+
 /** Returns whether a value is an existing date such as `"2025-08-15"`. */
 export function isDate(text: unknown): text is string {
   return typeof text === "string" && /^\d{4}-\d{2}-\d{2}$/.test(text) &&
@@ -84,6 +87,10 @@ export function checkData(
   // Each of these members has been checked above, so the cast is safe.
   const { from, through, projectedFrom } = data as unknown as CalendarData;
   if (from > through) faults.add([...path, "through"], through, `${from} or a later day`);
+  const years = Number(through.slice(0, 4)) - Number(from.slice(0, 4));
+  if (years > MOST_YEARS) {
+    faults.add([...path, "through"], through, `a day at most ${MOST_YEARS} years after ${from}`);
+  }
   if (projectedFrom !== undefined && (projectedFrom <= from || projectedFrom > through)) {
     faults.add([...path, "projectedFrom"], projectedFrom, `a day after ${from} and at the latest ${through}`);
   }

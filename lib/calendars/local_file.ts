@@ -5,7 +5,7 @@
  * @module
  */
 import { areHours, checkData, Faults, isDate, isWeekday, parseJson, refuseFaults } from "./check_data.ts";
-import { builtInData, type DataMic, type LocalCalendars, mics, type Override } from "./mod.ts";
+import { builtInData, calendarZone, type DataMic, type LocalCalendars, mics, type Override } from "./mod.ts";
 import type { CalendarData } from "./records.ts";
 
 /** The content of the file. */
@@ -45,7 +45,13 @@ export async function parseLocalFile(text: string, file: string): Promise<LocalF
       for (const [name, value] of Object.entries(markets ?? {})) {
         const mic = dataMics.find((each) => each === name);
         const data = checkData(value, faults, [key, name]);
-        if (mic !== undefined && data !== undefined) local[key][mic] = data;
+        if (mic === undefined || data === undefined) continue;
+        // The place decides for which market the data is used, and these members are what a person sees.
+        if (data.mic !== mic) faults.add([key, name, "mic"], data.mic, `"${mic}"`);
+        if (data.zone !== calendarZone[mic]) {
+          faults.add([key, name, "zone"], data.zone, `"${calendarZone[mic]}"`);
+        }
+        local[key][mic] = data;
       }
     }
   }

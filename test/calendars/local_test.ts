@@ -190,6 +190,28 @@ Deno.test("parseLocalFile() lists every mistake with its line", async () => {
   assertStringIncludes(broken.message, "x.json:3");
 });
 
+Deno.test("parseLocalFile() rejects data of another market or zone, and of more years than can be compared", async () => {
+  const data = { ...builtInData.XNYS, version: "2099.1.1" };
+  const issuesOf = async (XHKG: CalendarData) => {
+    const text = formatLocalFile({ ...emptyLocalFile(), calendars: { XHKG } });
+    const error = await assertRejects(() => parseLocalFile(text, "x.json"), InvalidParamsError);
+    return error.issues.map(({ path, expected }) => `${path.join().replace(/^.*: /, "")}: ${expected}`);
+  };
+  // The file would show New York, and move the hours of Hong Kong.
+  assertEquals(await issuesOf(data), [
+    'calendars.XHKG.mic: "XHKG"',
+    'calendars.XHKG.zone: "Asia/Hong_Kong"',
+  ]);
+  const closed = Object.fromEntries(
+    Array.from({ length: 9_999 }, (_, year) => [String(year + 1).padStart(4, "0"), "01-01"]),
+  );
+  const endless = { ...builtInData.XHKG, from: "0001-01-01", through: "9999-12-31", closed };
+  assertEquals(
+    (await issuesOf(endless))[0],
+    "calendars.XHKG.through: a day at most 50 years after 0001-01-01",
+  );
+});
+
 /** Returns Hong Kong's data with changes and a newer version. */
 const newer = (change: (data: CalendarData) => void): CalendarData => {
   const data = structuredClone(builtInData.XHKG);

@@ -71,12 +71,12 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
       dataOf(calendarsOf(host), file, { untrusted: standings.get(file.path), limits })
     );
     const found = settings === undefined ? {} : { settings: settingsData(settings) };
-    const refused = calendars === undefined ? {} : { calendars: calendarsData(calendars) };
+    const refused = calendars === undefined ? {} : { calendars: await calendarsData(calendars) };
     host.out(JSON.stringify({ ok, warnings: warnings.map(withoutCredentials), files, ...found, ...refused }));
     return ok ? 0 : 2;
   }
   if (settings?.refused !== undefined) showSettings(settings, host);
-  if (calendars !== undefined) showCalendars(calendars, host);
+  if (calendars !== undefined) await showCalendars(calendars, host);
   for (const file of report.files) {
     if (file.issues.length === 0) show(file, host, { untrusted: standings.get(file.path), limits });
   }
@@ -169,10 +169,10 @@ function plainHttpWarnings({ path, recipe }: FileReport): string[] {
   });
 }
 
-const calendarsData = ({ path, standing, file, error }: RefusedCalendars) => ({
+const calendarsData = async ({ path, standing, file, error }: RefusedCalendars) => ({
   path,
   trust: standing ?? "unknown",
-  days: file === undefined ? [] : calendarLines(file),
+  days: file === undefined ? [] : await calendarLines(file),
   error: error.message,
 });
 

@@ -190,17 +190,33 @@ export async function writeCalendars(
 }
 
 /** Prints the content of a calendar file, one line for each market or day. */
-export function showCalendars({ path, file }: { path: string; file?: LocalFile }, host: Host): void {
+export async function showCalendars(
+  { path, file }: { path: string; file?: LocalFile },
+  host: Host,
+): Promise<void> {
   host.out(`${paint(host, "bold", "calendars")}  ${paint(host, "dim", plain(path))}`);
-  for (const line of file === undefined ? [] : calendarLines(file)) {
+  for (const line of file === undefined ? [] : await calendarLines(file)) {
     host.out(paint(host, "yellow", `  ${plain(line)}`));
   }
 }
 
 /** Returns the content of a calendar file, one line for each market or day. */
-export const calendarLines = ({ calendars, overrides }: LocalFile): string[] => [
-  ...Object.values(calendars).map(({ mic, version, from, through }) =>
-    `${mic} version ${version}, ${from} to ${through}`
-  ),
-  ...overrides.map(({ mic, date, hours, because }) => `${mic} ${date} ${hours}: ${because}`),
-];
+export async function calendarLines({ calendars, overrides }: LocalFile): Promise<string[]> {
+  const [{ dataMics }, { builtInData }, { changesBetween }] = await Promise.all([
+    import("../../../lib/calendars/local_file.ts"),
+    import("../../../lib/calendars/mod.ts"),
+    import("../../../lib/calendars/update.ts"),
+  ]);
+  const markets = dataMics.flatMap((mic) => {
+    const data = calendars[mic];
+    if (data === undefined) return [];
+    const { version, from, through, regular } = data;
+    const { length } = changesBetween(builtInData[mic], data);
+    return `${mic} version ${version}, ${from} to ${through}, usual hours ${regular}; ` +
+      `${length} days differ from the built-in calendar`;
+  });
+  return [
+    ...markets,
+    ...overrides.map(({ mic, date, hours, because }) => `${mic} ${date} ${hours}: ${because}`),
+  ];
+}

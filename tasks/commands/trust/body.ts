@@ -62,7 +62,7 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
   if (!flags.json) {
     for (const each of settings) showSettings(each, host);
     for (const each of stores) showStore(each, host);
-    for (const each of calendars) showCalendars(each, host);
+    for (const each of calendars) await showCalendars(each, host);
     for (const offer of offers) show(offer, host, await trust.changeOf(offer.path));
   }
   const names = plain([
@@ -78,7 +78,7 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
       JSON.stringify([
         ...settings.map(settingsData),
         ...stores.map(storeData),
-        ...calendars.map(calendarsData),
+        ...await Promise.all(calendars.map(calendarsData)),
         ...offers.map(dataOf),
       ]),
     );
@@ -141,7 +141,11 @@ async function readCalendarFile(path: string, host: Pick<Host, "env">): Promise<
   return found;
 }
 
-const calendarsData = ({ path, file }: CalendarFile) => ({ path, days: calendarLines(file), trusted: true });
+const calendarsData = async ({ path, file }: CalendarFile) => ({
+  path,
+  days: await calendarLines(file),
+  trusted: true,
+});
 
 const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SETTINGS;
 
