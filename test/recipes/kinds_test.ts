@@ -1,4 +1,5 @@
 /** Tests of the built-in steps. */
+import { hasProgram } from "../support/programs.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { BrokerError, DisplacedError, InvalidParamsError } from "../../lib/errors.ts";
@@ -328,6 +329,60 @@ Deno.test("notify sends no mail without a login if the recipe names a user, even
   }
 });
 
+Deno.test({
+  name: "notify checks the certificate of a mail server, whatever the environment says",
+  ignore: !await hasProgram("openssl", ["version"]),
+  async fn() {
+    using folder = temporaryFolder();
+    const [certFile, keyFile] = [`${folder.path}/cert.pem`, `${folder.path}/key.pem`];
+    const made = await new Deno.Command("openssl", {
+      args: [
+        ...[
+          "req",
+          "-x509",
+          "-newkey",
+          "ec",
+          "-pkeyopt",
+          "ec_paramgen_curve:prime256v1",
+          "-nodes",
+          "-days",
+          "1",
+        ],
+        ...["-subj", "/CN=elsewhere.example", "-keyout", keyFile, "-out", certFile],
+      ],
+      stderr: "null",
+    }).output();
+    assert(made.success);
+    const [cert, key] = [certFile, keyFile].map((file) => Deno.readTextFileSync(file));
+    const listener = Deno.listenTls({ port: 0, hostname: "127.0.0.1", cert: cert!, key: key! });
+    const received = takeMail(listener).catch(() => ""); // the handshake fails
+    const mail = {
+      to: "desk@example.com",
+      from: "hsgate@example.com",
+      host: "127.0.0.1",
+      port: listener.addr.port,
+      tls: "implicit",
+      user: "desk@example.com",
+      password: "${secret:hook}",
+    };
+    const variable = "NODE_TLS_REJECT_UNAUTHORIZED";
+    const before = Deno.env.get(variable);
+    Deno.env.set(variable, "0"); // some programs of Node.js need it
+    try {
+      const sent = runStep(undefined, { uses: "notify", given: { text: "x", mail } }, {
+        secret: () => Promise.resolve("swordfish"),
+      });
+      const { message } = await assertRejects(() => sent, BrokerError, "Cannot notify by mail");
+      assertStringIncludes(message, "did not accept it (ESOCKET)");
+    } finally {
+      if (before === undefined) Deno.env.delete(variable);
+      else Deno.env.set(variable, before);
+    }
+    assertEquals(await received, "");
+    listener.close();
+  },
+});
+
 Deno.test("notify sends mail to another machine only with encryption, lists that machine as a host, and accepts only plain addresses", async () => {
   const mail = { to: "a@example.com", from: "b@example.com", host: "192.0.2.1", port: 9, tls: "none" };
   const given = { text: "x", mail };
@@ -373,7 +428,7 @@ Deno.test("notify sends text of the broker to a chat without mentions of everybo
 });
 
 /** Receives one mail by SMTP and resolves to its text; empty if there was none. `toLogin` answers a login. */
-async function takeMail(listener: Deno.TcpListener, toLogin = "235 ok"): Promise<string> {
+async function takeMail(listener: Deno.TcpListener | Deno.TlsListener, toLogin = "235 ok"): Promise<string> {
   using connection = await listener.accept();
   const say = (line: string) => connection.write(new TextEncoder().encode(`${line}\r\n`));
   await say("220 ready");

@@ -214,6 +214,7 @@ interface Mailer {
     secure: boolean;
     requireTLS: boolean;
     ignoreTLS: boolean;
+    tls: { rejectUnauthorized: true };
     auth?: { user: string; pass: string };
     forceAuth: boolean;
     connectionTimeout: number;
@@ -253,6 +254,8 @@ async function sendMail(
     secure: tls === "implicit",
     requireTLS: tls === "required",
     ignoreTLS: tls === "none",
+    // Without this option, NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the check of the certificate off.
+    tls: { rejectUnauthorized: true },
     ...user !== undefined && password !== undefined && { auth: { user, pass: password } },
     // Without this option, the package sends the mail without a login if the server offers none.
     forceAuth: user !== undefined && password !== undefined,
