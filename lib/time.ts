@@ -144,6 +144,20 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h:
 /** Description of the format, for messages. */
 export const durationExpected = 'a span of time such as "45m", "1h30m" or "90s"';
 
+/**
+ * Returns whether a text is an instant that exists. `Date.parse` reads the 30th of February as the 2nd of March.
+ *
+ * @param text An ISO 8601 time with its offset.
+ */
+export function isInstant(text: string): boolean {
+  try {
+    Temporal.Instant.from(text);
+    return true;
+  } catch {
+    return false; // there is no such day or time
+  }
+}
+
 /** The format: one or more whole numbers with units, largest unit first. */
 export const durationPattern = /^(?=\d)(\d{1,6}d)?(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}s)?(\d{1,9}ms)?$/;
 

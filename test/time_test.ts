@@ -1,5 +1,7 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { readExecutionTerms } from "../lib/rebalance/terms.ts";
 import {
+  isInstant,
   type Machine,
   machineWith,
   ManualClock,
@@ -79,4 +81,15 @@ Deno.test("randomFrom() gives the numbers of mulberry32", () => {
     11749833,
     2265367787,
   ]);
+});
+
+Deno.test("isInstant() knows which days and times exist, so that no deadline moves to another day", () => {
+  for (const text of ["2024-02-29T15:30:00+08:00", "2025-08-15T10:00Z", "2025-08-15T10:00:00.5-04:00"]) {
+    assertEquals(isInstant(text), true, text);
+  }
+  for (const text of ["2025-02-30T15:30:00+08:00", "2025-11-31T00:00Z", "2025-08-15T24:00Z", "x"]) {
+    assertEquals(isInstant(text), false, text);
+  }
+  readExecutionTerms({ deadline: "2025-02-28T15:30:00+08:00" }); // control
+  assertThrows(() => readExecutionTerms({ deadline: "2025-02-30T15:30:00+08:00" }), Error, "deadline");
 });

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { Decimal } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
-import { durationExpected, durationPattern, readDuration } from "../time.ts";
+import { durationExpected, durationPattern, isInstant, readDuration } from "../time.ts";
 import { checked, decimalText } from "./values.ts";
 
 /** Names of the prices of the market at which an order can be placed. */
@@ -61,9 +61,9 @@ const duration = (expected: string) =>
     .refine((text) => (readDuration(text) ?? 0) > 0, { error: `expected ${expected}` });
 
 /** An instant with its time zone or offset. */
-const isInstant = (text: string) =>
+const isWholeInstant = (text: string) =>
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text) &&
-  !Number.isNaN(Date.parse(text));
+  isInstant(text);
 
 const aDeadline = 'a duration such as "2h", or an instant such as "2025-08-15T15:30:00+08:00"';
 const aTime = 'a time of day such as "09:45"';
@@ -98,7 +98,9 @@ export const executionSchema = z.strictObject({
     .refine((text) => /^\d+$/.test(text), { error: "expected a whole number from 0 to 1000" })
     .default("10").transform(Number),
   deadline: z.string({ error: `expected ${aDeadline}` })
-    .refine((text) => (readDuration(text) ?? 0) > 0 || isInstant(text), { error: `expected ${aDeadline}` })
+    .refine((text) => (readDuration(text) ?? 0) > 0 || isWholeInstant(text), {
+      error: `expected ${aDeadline}`,
+    })
     .default("1h"),
   hours: z.partialRecord(
     z.enum(Market.names, { error: `expected one of ${Market.names.join(", ")}` }),

@@ -13,6 +13,7 @@ import {
 import { RecipeError } from "../recipes/mod.ts";
 import { readRecipeText } from "../recipes/schema/recipe_text.ts";
 import { checkSchema, type Mistake } from "../recipes/schema/schema_issues.ts";
+import { isInstant } from "../time.ts";
 
 /** Every kind of outage, with its description. */
 export const outageKinds = {
@@ -68,7 +69,7 @@ const span = z.string().regex(durationPattern, durationExpected);
 
 const outage = z.strictObject({
   at: z.string(instantExpected).refine(
-    (text) => INSTANT.test(text) && !Number.isNaN(Date.parse(text)),
+    (text) => INSTANT.test(text) && isInstant(text),
     instantExpected,
   ),
   what: z.enum(kinds),

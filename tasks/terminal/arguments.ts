@@ -7,6 +7,7 @@ import { builtInCalendars, type Calendars } from "../../lib/calendars/mod.ts";
 import { calendarOfMarket, dateIn, marketDay } from "../../lib/day_book/market_days.ts";
 import { Market } from "../../lib/dictionaries/market.ts";
 import { didYouMean } from "../../lib/client/nearest.ts";
+import { isInstant } from "../../lib/time.ts";
 import { UsageError } from "./exit_codes.ts";
 import type { Host } from "./host.ts";
 
@@ -49,7 +50,7 @@ export function dayOf(flag: string, given: string): string {
  */
 export function clockOf(given: string | undefined, host: Pick<Host, "now">): () => number {
   if (given === undefined) return host.now;
-  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(given) ? Date.parse(given) : NaN;
+  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(given) && isInstant(given) ? Date.parse(given) : NaN;
   if (!Number.isNaN(instant)) return () => instant;
   throw new UsageError(
     `Cannot use --now "${given}": write a time with its offset, such as 2025-08-16T12:00:00+08:00`,
