@@ -476,6 +476,42 @@ Deno.test("convert-report writes rows in other formats without changing values",
   });
 });
 
+Deno.test("convert-report rejects a number that would lose digits, and a column that is there twice", async () => {
+  using folder = temporaryFolder();
+  const convert = (given: unknown) =>
+    runStep(undefined, { uses: "convert-report", given }, { out: folder.path });
+  const write = (name: string, text: string) => Deno.writeTextFile(`${folder.path}/${name}`, text);
+  await write(
+    "fine.jsonl",
+    '{"id":"20250815000012345678","a":1.1000000000000000,"b":9007199254740992,"c":1e21}\n',
+  );
+  await convert({ from: "fine.jsonl", to: "fine.csv" });
+  assertStringIncludes(readTree(folder.path)["fine.csv"]!, "20250815000012345678,1.1,9007199254740992,");
+  await write("two.csv", 'a,"b\n""c",a\n1,2,3\n');
+  await assertRejects(
+    () => convert({ from: "two.csv", to: "x.csv" }),
+    BrokerError,
+    'has the column "a" twice',
+  );
+  await write("endless.jsonl", `{"id":1${"0".repeat(3_000_000)}1}\n`);
+  await assertRejects(
+    () => convert({ from: "endless.jsonl", to: "x.csv" }),
+    BrokerError,
+    "would lose digits",
+  );
+  for (const number of ["9007199254740993", "0.12345678901234567891", "1e400", "-20250815000012345678"]) {
+    await write("bad.jsonl", `{"id":${number}}\n`);
+    await write("bad.json", `[{"id":${number}}]`);
+    for (const from of ["bad.jsonl", "bad.json"]) {
+      await assertRejects(
+        () => convert({ from, to: "bad.csv" }),
+        BrokerError,
+        `the number ${number} would lose digits`,
+      );
+    }
+  }
+});
+
 Deno.test("convert-report limits columns and cells before it makes the table, and ends when the run is stopped", async () => {
   using folder = temporaryFolder();
   const convert = (given: unknown, signal = new AbortController().signal) =>

@@ -130,11 +130,14 @@ function readRows(path: string, text: string): Row[] {
     // A CSV file has at most one cell for each comma and line end. Many short cells need far more memory than their
     // text.
     if (path.endsWith(".csv")) checkCells(path, countOf(text, ",") + countOf(text, "\n"));
-    if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true });
+    if (path.endsWith(".csv")) {
+      checkColumns(path, text);
+      return parse(text, { skipFirstRow: true });
+    }
     // A file that is not a list of records fails below.
     const rows: unknown = path.endsWith(".json")
-      ? JSON.parse(text)
-      : text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+      ? parseExactly(text)
+      : text.split("\n").filter(Boolean).map(parseExactly);
     if (Array.isArray(rows) && rows.every((row) => typeof row === "object" && row !== null)) return rows;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
@@ -142,6 +145,46 @@ function readRows(path: string, text: string): Row[] {
   }
   throw new BrokerError(`Cannot convert "${path}": it is not a list of records`, { code: "bad-report" });
 }
+
+/** @throws {BrokerError} If two columns have the same name: the reader would keep only the last one. */
+function checkColumns(path: string, text: string): void {
+  let end = 0;
+  for (let isQuoted = false; end < text.length && (isQuoted || text[end] !== "\n"); end++) {
+    if (text[end] === '"') isQuoted = !isQuoted;
+  }
+  const [first = []] = parse(text.slice(0, end));
+  const names = new Set<string>();
+  const twice = first.find((name) => names.size === names.add(name).size);
+  if (twice === undefined) return;
+  throw new BrokerError(
+    `Cannot convert "${path}": it has the column ${JSON.stringify(twice)} twice: rename one of them`,
+    { code: "bad-report" },
+  );
+}
+
+/** Matches texts that may have a number with more digits, or a larger exponent, than JavaScript keeps. */
+const MAYBE_LONG = /(?:\d\.?){16}|\de\+?\d{3}/i;
+
+/** Maximum number of characters of a number in a file. */
+const MOST_DIGITS = 100;
+
+/** Returns the value of a JSON text. @throws {SyntaxError} If a number would lose digits. */
+function parseExactly(text: string): unknown {
+  if (!MAYBE_LONG.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value: unknown, context?: { source?: string }) => {
+    const source = context?.source;
+    if (typeof value !== "number" || source === undefined) return value;
+    // The digits of an endless number would take too long to compare.
+    if (source.length > MOST_DIGITS || digitsOf(source) !== digitsOf(String(value))) {
+      throw new SyntaxError(`the number ${source.slice(0, 80)} would lose digits: write it as a text`);
+    }
+    return value;
+  });
+}
+
+/** Returns the significant digits of a number. */
+const digitsOf = (number: string): string =>
+  number.replace(/e.*$/i, "").replace(/\D/g, "").replace(/^0+/, "").replace(/0+$/, "");
 
 /** Returns the type of a row; `any` if it is not known. */
 const itemOf = (rows: Type): Type => typeAt(rows, [0]) ?? ANY;
