@@ -53,6 +53,12 @@ export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOpti
       `Cannot deploy: --run-as is ${JSON.stringify(options.runAs)}; expected the name of a user`,
     );
   }
+  // systemd reads such a sign as an order: "+", for example, runs the program with the rights of root.
+  if (/^[-@:+!|]/.test(options.deno)) {
+    throw new TypeError(
+      `Cannot deploy: --deno is ${JSON.stringify(options.deno)}; expected the path of the Deno program`,
+    );
+  }
   if (recipes.some(({ name }) => `hsgate-${name}` === SCHEDULER)) {
     throw new TypeError(
       `Cannot deploy the recipe "schedule": the scheduler has the unit "${SCHEDULER}"; rename the recipe`,

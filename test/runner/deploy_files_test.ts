@@ -639,6 +639,10 @@ Deno.test("no value can add a line, end a comment or continue a setting in a dep
   for (const runAs of ["x\nExecStartPre=/evil", "-x", "a b", ""]) {
     assertThrows(() => systemd([eod], { ...options, forUser: false, runAs }), TypeError, "Cannot deploy: ");
   }
+  for (const deno of ["+/usr/bin/deno", "!deno", "-deno", "@deno", ":deno"]) {
+    const unit = { ...options, deno, forUser: false, runAs: "x" };
+    assertThrows(() => systemd([eod], unit), TypeError, "Cannot deploy: --deno is");
+  }
   for (const image of ["i\nkind: Pod", "i # x", ""]) {
     assertThrows(() => kubernetes([eod], { ...options, image, as: "jobs" }), TypeError, "Cannot deploy: ");
   }
