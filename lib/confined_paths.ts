@@ -103,7 +103,8 @@ export async function safeName(text: string): Promise<string> {
   return `${name.slice(0, MOST_NAME - 70)}%~${digest.toHex().toUpperCase()}`;
 }
 
-const isAbsolute = (path: string) =>
+/** Returns whether a path does not depend on the working folder. */
+export const isAbsolute = (path: string): boolean =>
   path.startsWith("/") || Deno.build.os === "windows" && /^[A-Za-z]:[\\/]/.test(path);
 
 /** Returns whether other programs execute or load files and folders of this name. */

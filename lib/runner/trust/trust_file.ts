@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isAbsolute } from "../../confined_paths.ts";
 import { BrokerError } from "../../errors.ts";
 import type { KeptCode } from "../../recipes/own_steps/code_files.ts";
 import type { NamedFile } from "../../recipes/files/named_files.ts";
@@ -223,4 +224,3 @@ function isUrlPath(path: string): boolean {
 
 /** Largest size of the record, bytes; it contains texts of recipes. */
 const MOST_BYTES = 64 * 1024 * 1024;
-const isAbsolute = (path: string) => /^(\/|[A-Za-z]:[\\/])/.test(path);

@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { isAbsolute } from "../../confined_paths.ts";
 import { TransportError } from "../../errors.ts";
 import { readOwned } from "../../owned_files.ts";
 import { isLink, openExistingLock, openLock, replaceFile } from "../../private_files.ts";
@@ -49,8 +50,6 @@ export function defaultLeaseFolder(env: (name: string) => string | undefined): s
     "Cannot find a folder for the lease of the trade connection: set the option leaseFolder, or false for no lease",
   );
 }
-
-const isAbsolute = (path: string) => /^(\/|[A-Za-z]:[\\/])/.test(path);
 
 /** Returns the name of an account's lease: part of a digest of the developer's public key. */
 export async function leaseName(publicKey: string): Promise<string> {
