@@ -35,7 +35,7 @@ const isTerm: Readonly<Record<keyof Terms, (value: unknown) => boolean>> = {
   orderType: isMaybeText,
   price: isMaybeDecimal,
   triggerValue: isMaybeDecimal,
-  trailBy: isMaybeDecimal,
+  trailBy: isMaybeText,
   quantity: isMaybeDecimal,
   orderId: isMaybeText,
   childOrderId: isMaybeText,
@@ -71,27 +71,37 @@ export function placesOthers(intent: Pick<Intent, "operation" | "params">): bool
 
 /**
  * Returns a text that is equal for two writes with the same request. Numbers are compared by value: `"600"` equals
- * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The price zero counts as no price. The client
- * type and the sequence of a list of orders make no difference.
+ * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The price zero counts as no price. The
+ * parameters of {@linkcode ignored} and the sequence of a list of orders make no difference.
  */
 export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
   return JSON.stringify([operation, ...partsOf(params)]);
 }
 
 function partsOf(params: object): unknown[] {
-  return Object.entries(params).filter(([name, value]) => value !== undefined && name !== "clientType")
+  return Object.entries(params).filter(([name, value]) =>
+    value !== undefined && !ignored.includes(name) && value !== NO_TIME
+  )
     .filter(([name, value]) => name !== "price" || !isDecimal(String(value)) || !isZero(String(value)))
     .sort(([one], [other]) => one < other ? -1 : 1)
     .map(([name, value]) => [name, sameValue(name, value)]);
 }
 
+/**
+ * Parameters that say how an order trades, and not what is bought or sold. The broker has defaults for most of them, so
+ * two requests can be the same although only one names a default. If such requests differ, both would still trade the
+ * same quantity.
+ */
+const ignored = ["clientType", "venue", "tradingHours", "session", "validDays", "displayQuantity"];
+
+/** The start or end time of an algorithmic order that has none. */
+const NO_TIME = "00:00:00";
+
 /** Names of parameters that are numbers. Other texts of digits, such as order ids, are not numbers. */
 const numbers = [
   "price",
   "quantity",
-  "displayQuantity",
   "triggerValue",
-  "validDays",
   "maxChildQuantity",
   "minChildAmount",
   "percent",

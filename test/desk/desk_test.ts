@@ -1,5 +1,6 @@
 /** Tests of the order desk: what it records, how it resolves lost answers, and what it never does. */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { conditionalTypes, trailingTypes } from "../../lib/dictionaries/order_type.ts";
 import { BrokerError, OutcomeUnknownError, RejectedError } from "../../lib/errors.ts";
 import { setHalt } from "../../lib/desk/queries.ts";
 import { findOperation } from "../../lib/operations/mod.ts";
@@ -16,6 +17,9 @@ function openAhead({ open, machine, clock }: DeskUnderTest, ms: number) {
   const desk = open({ machine: { ...machine, now, monotonic: () => clock.now() }, resolveMs: 0 });
   return { desk, ahead };
 }
+
+/** The terms of a conditional order, without its type and its trigger. */
+const TRIGGERED = { market: "us", symbol: "AAPL", side: "buy", quantity: "10", validDays: 3 } as const;
 
 /** A second order, with another fingerprint. */
 const OTHER = { ...ORDER, price: "551.00" } as const;
@@ -36,6 +40,31 @@ deskTest(
       "sent>acknowledged by answer",
       "acknowledged>filled by list",
     ]);
+  },
+);
+
+deskTest(
+  "an order of every conditional type is recorded, sent, and read back from the store",
+  async ({ trader, intents }) => {
+    for (const orderType of conditionalTypes) {
+      const trails = trailingTypes.includes(orderType) ? ["percentage", "spread"] as const : [undefined];
+      for (const trailBy of trails) {
+        const params = {
+          ...TRIGGERED,
+          orderType,
+          ...orderType.endsWith("-limit") && { price: "230" },
+          triggerValue: trailBy === undefined ? "220" : "5",
+          ...trailBy && { trailBy },
+        };
+        const { orderId } = await trader.orders.place(params);
+        const [intent] = await intents();
+        assertEquals([intent!.state, intent!.orderIds, intent!.params.trailBy], [
+          "acknowledged",
+          [orderId],
+          trailBy,
+        ]);
+      }
+    }
   },
 );
 

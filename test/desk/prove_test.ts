@@ -3,8 +3,8 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { ListReading, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import { amendedElsewhere, childrenIn, judge, laterProofOf, provesAbsence } from "../../lib/desk/prove.ts";
-import { fingerprintOf } from "../../lib/desk/terms.ts";
-import { operationOfPath } from "../../lib/operations/mod.ts";
+import { areTerms, fingerprintOf } from "../../lib/desk/terms.ts";
+import { operationOfPath, operations } from "../../lib/operations/mod.ts";
 
 const assertNotEquals = (one: string, other: string, what?: string) => assert(one !== other, what ?? one);
 
@@ -481,17 +481,34 @@ Deno.test("provesAbsence() accepts no later order in a list that may not contain
   assertStringIncludes(told(today), "so far 1");
 });
 
+Deno.test("areTerms() accepts every code and number that an order write may contain", () => {
+  const writes = [...operations.values()].filter(({ order }) => order !== undefined);
+  assert(writes.length > 8);
+  for (const { name, request } of writes) {
+    for (const [field, { type }] of Object.entries(request.fields ?? {})) {
+      const values: readonly unknown[] = type.dictionary?.names ?? [field === "orderIds" ? ["1"] : "1"];
+      for (const value of values) assert(areTerms({ [field]: value }), `${name}: ${field} ${value}`);
+    }
+  }
+});
+
 Deno.test("fingerprintOf() is equal for writes that ask for the same, and only for these", () => {
   const of = (params: object, operation = "orders.place") => fingerprintOf(operation, { ...params });
   const place = of(TERMS);
   assertEquals(of({ ...TERMS, price: "550.00", quantity: "0100" }), place);
   assertEquals(of({ ...TERMS, clientType: "internet", venue: undefined }), place);
   assertEquals(of(Object.fromEntries(Object.entries(TERMS).toReversed())), place);
-  const other: object[] = [{ price: "551" }, { side: "sell" }, { symbol: "00005.HK" }, {
-    tradingHours: "extended",
-  }];
+  // What a request may leave out, because the broker has a default, makes no difference.
+  for (const tradingHours of ["no-extended", "extended"]) assertEquals(of({ ...TERMS, tradingHours }), place);
+  assertEquals(
+    of({ ...TERMS, venue: "smart", validDays: 3, displayQuantity: "100", session: "default" }),
+    place,
+  );
+  const other: object[] = [{ price: "551" }, { side: "sell" }, { symbol: "00005.HK" }, { trailBy: "spread" }];
   for (const change of other) assertNotEquals(of({ ...TERMS, ...change }), place, JSON.stringify(change));
   const algo = (settings: object) => of({ ...TERMS, settings }, "algo.place");
+  assertEquals(algo({ percent: 5, startTime: "00:00:00" }), algo({ percent: 5 }));
+  assertNotEquals(algo({ percent: 5, startTime: "10:00:00" }), algo({ percent: 5 }));
   assertEquals(
     algo({ maxChildQuantity: "100.0", percent: 5, intervalSec: 60 }),
     algo({ intervalSec: 60, percent: "05", maxChildQuantity: "100" }),
