@@ -30,6 +30,7 @@ export interface AnswerShape {
 
 /** The answers of a report's shape cannot be made or sent. The message says why. */
 export class ShapeError extends TypeError {
+  /** Name of the error class. */
   override name = "ShapeError";
 }
 

@@ -441,22 +441,36 @@ Deno.test({
   name: "a step does not run from a temporary folder that another user could replace",
   ignore: Deno.build.os === "windows",
   async fn() {
-    using folder = folderWith(step("return { ok: true };"));
+    const main = `import { loadRecipe } from "hsgate/recipes";
+      import { stepContext } from "${import.meta.resolve("./support.ts")}";
+      try {
+        const recipe = await loadRecipe(Deno.args[0]);
+        console.log(JSON.stringify(await recipe.steps[0].run(stepContext(undefined))));
+      } catch (error) {
+        console.log(error.message);
+      }`;
+    using folder = folderWith(step("return { ok: true };"), { "main.ts": main });
     using temporary = temporaryFolder();
-    const before = Deno.env.get("TMPDIR");
-    Deno.env.set("TMPDIR", temporary.path);
-    try {
-      await folder.run(); // control: a folder of one's own
-      Deno.chmodSync(temporary.path, 0o777);
-      const recipe = await assertRejects(folder.recipe, Error);
-      assertStringIncludes(String(recipe.message), "others may replace it");
-      assertEquals([...Deno.readDirSync(temporary.path)], []);
-      Deno.chmodSync(temporary.path, 0o1777); // like /tmp
-      await folder.run();
-    } finally {
-      if (before === undefined) Deno.env.delete("TMPDIR");
-      else Deno.env.set("TMPDIR", before);
-    }
+    const run = async () => {
+      const { stdout } = await new Deno.Command(Deno.execPath(), {
+        args: [
+          ...["run", "-A", "--no-check", "--config"],
+          decodeURIComponent(new URL("../../deno.json", import.meta.url).pathname),
+          `${folder.path}/main.ts`,
+          `${folder.path}/own.yaml`,
+        ],
+        env: { TMPDIR: temporary.path },
+        stderr: "inherit",
+      }).output();
+      return new TextDecoder().decode(stdout).trim();
+    };
+    const ran = JSON.stringify({ ok: true });
+    assertEquals(await run(), ran); // control: a folder of one's own
+    Deno.chmodSync(temporary.path, 0o777);
+    assertStringIncludes(await run(), "others may replace it");
+    assertEquals([...Deno.readDirSync(temporary.path)], []);
+    Deno.chmodSync(temporary.path, 0o1777); // like /tmp
+    assertEquals(await run(), ran);
   },
 });
 

@@ -45,7 +45,8 @@ export class ShapedAnswers {
   }
 
   /** Checks that every answer can be sent. @throws {ShapeError} If one does not fit its message. */
-  check(messages: Messages): void {
+  async check(): Promise<void> {
+    const messages = await loadMessages();
     for (const { shape, answers, last } of this.#shapes) {
       for (const answer of [...answers, last]) {
         try {
@@ -99,7 +100,7 @@ export class ShapedAnswers {
 /** Returns why the answers of a shape cannot be sent; `undefined` if they can. */
 export async function whyUnsendable(shape: AnswerShape): Promise<string | undefined> {
   try {
-    new ShapedAnswers([shape]).check(await loadMessages());
+    await new ShapedAnswers([shape]).check();
     return undefined;
   } catch (error) {
     if (error instanceof ShapeError) return error.message;

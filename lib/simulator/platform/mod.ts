@@ -192,7 +192,7 @@ export async function openPlatform(
   const access = new Access({ ...login, privateKey: platform.privateKey, allowedIps, boundDevices });
   const bodies = await PushBodies.load(clock);
   const envelopes = await loadEnvelopes();
-  shapedAnswers.check(envelopes.messages);
+  await shapedAnswers.check();
   let taken = 0;
   let sessions = 0;
   const session: SessionOptions = {
