@@ -196,8 +196,12 @@ export function mayBeEmptied(market: string | undefined, at: number): boolean {
 /** Which lists to read, and how. */
 export interface ReadListsOptions extends Pick<CallOptions, "signal"> {
   now(): number;
-  /** An instant of the first day to read, Unix milliseconds. Days before today are read from the history lists. */
-  since: number;
+  /**
+   * An instant of the first day to read, Unix milliseconds. Days before today are read from the history lists.
+   *
+   * @default today: the earlier of this machine's day and the broker's day
+   */
+  since?: number;
   /** Whether to read the history lists for today too. They are always read if {@linkcode mayBeEmptied} returns true. */
   withHistory?: boolean;
 }
@@ -215,19 +219,24 @@ export async function readLists(
   const { now, since, withHistory = false, signal } = options;
   const { market } = place;
   const beganAt = now();
-  const first = dayOfLists(market, since);
   const orders = new Map<string, SeenOrder>();
   let aheadMs: number | undefined;
   const onBrokerTime = ({ time }: { time: number }) => aheadMs = time - now();
-  // This machine's clock may be wrong, so read up to the later of its day and the broker's day.
+  // This machine's clock may be wrong, so read from the earlier of its day and the broker's day up to the later one.
+  const firstDay = () => dayOfLists(market, since ?? Math.min(beganAt, beganAt + (aheadMs ?? 0)));
   const lastDay = () => dateAt(Math.max(beganAt, beganAt + (aheadMs ?? 0)), zoneOfMarket(market));
+  const daysNow = () => {
+    const [first, to] = [firstDay(), lastDay()];
+    return { from: first < to ? first : to, to };
+  };
+  let isOfOtherDays = false;
   const read = async (name: string) => {
     const operation = findOperation(name);
     if (operation === undefined) {
       throw new TypeError(`Cannot read the list "${name}": there is no such operation`);
     }
-    const to = lastDay();
-    const params = paramsOf(operation, { market, from: first < to ? first : to, to });
+    const days = daysNow();
+    const params = paramsOf(operation, { market, ...days });
     const rows = await readRows(client, name, params, { onBrokerTime, ...signal && { signal } });
     // The list of fills has one row for each fill, so the rows of an order are added.
     const isFills = name.startsWith("fills.") || name.startsWith("futures.fills");
@@ -235,10 +244,13 @@ export async function readLists(
       const before = orders.get(row.orderId);
       orders.set(row.orderId, before === undefined ? row : merged(before, row));
     }
+    if ("from" in params && days.from !== daysNow().from) isOfOtherDays = true;
   };
   for (const name of place.lists) await read(name);
+  // The broker's time was not known before the first answer.
+  if (isOfOtherDays) { for (const name of place.lists) await read(name); }
   const isEmptied = () => [beganAt, now(), now() + (aheadMs ?? 0)].some((at) => mayBeEmptied(market, at));
-  const later = withHistory || first < lastDay() || isEmptied()
+  const later = withHistory || dayOfLists(market, since ?? beganAt) < lastDay() || isEmptied()
     ? laterLists(place.lists).filter((name) => !place.lists.includes(name))
     : [];
   for (const name of new Set(later)) await read(name);

@@ -183,7 +183,6 @@ async function approve(
       ? undefined
       : await readLists(client, withChildLists(placeOf(operation, params)), {
         now: () => machine.now(),
-        since: machine.now(),
         ...signal && { signal },
       });
     if (isAgain && !isCancellable(reading?.orders.get(target ?? ""))) {

@@ -200,7 +200,6 @@ async function readMarket(
     const cash = await readCash(client, market, { options, isLater });
     const seen = await readLists(client, { market, lists: ["orders.today"] }, {
       now,
-      since: now(),
       ...options,
     });
     const after = await client.account.holdings({ market }, options);

@@ -212,7 +212,6 @@ export class Execution {
     const { market } = first.trade;
     const { aheadMs } = await readLists(this.#reader, { market, lists: ["orders.today"] }, {
       now,
-      since: now(),
     });
     this.#aheadMs = aheadMs ?? 0;
   }

@@ -77,6 +77,95 @@ Deno.test("priceCollar compares a conditional order with its trigger, and not wi
   await check(trailing, far);
 });
 
+Deno.test("priceCollar refuses a trigger that the market has reached, because the order would trade at once", async () => {
+  const market = { quote: { lastPrice: "550" } };
+  for (
+    const [side, orderType, waits, reached] of [
+      ["buy", "stop-loss-limit", "551", "550"],
+      ["buy", "take-profit-limit", "549", "550"],
+      ["sell", "stop-loss-limit", "549", "600"],
+      ["sell", "take-profit-limit", "551", "1"],
+    ] as const
+  ) {
+    const order = { ...STOP, side, orderType };
+    await check({ ...order, triggerValue: waits, price: waits }, { market });
+    const what = [
+      `the last price 550 has already reached the trigger ${reached}`,
+      "above 550",
+      "below 550",
+    ] as const;
+    const helps = waits > "550" ? what[1] : what[2];
+    await assertRefuses(
+      "priceCollar",
+      { ...order, triggerValue: reached, price: reached },
+      { market },
+      what[0],
+      helps,
+    );
+  }
+  // A trailing order has no trigger price. An amendment may keep a trigger that the market reaches in the meantime.
+  await check({ ...STOP, orderType: "trailing-stop-limit", triggerValue: "5", trailBy: "spread" }, {
+    market,
+  });
+  const row = {
+    orderId: "7",
+    symbol: "00700.HK",
+    side: "buy",
+    quantity: "100",
+    price: "500",
+    triggerValue: "500",
+  };
+  const orders = [{ ...row, orderType: "stop-loss-limit" }];
+  const amend = {
+    market: "hk",
+    symbol: "00700.HK",
+    orderId: "7",
+    quantity: "200",
+    orderType: "stop-loss-limit",
+  };
+  await check({ ...amend, price: "510" }, { operation: "orders.amend", orders, market });
+  const moved = { ...amend, price: "510", triggerValue: "505" };
+  await assertRefuses(
+    "priceCollar",
+    moved,
+    { operation: "orders.amend", orders, market },
+    "reached the trigger 505",
+  );
+});
+
+Deno.test("with the collar off, an order whose trigger is reached counts with the last price", async () => {
+  const limits = { priceCollar: "off", maxOrderValue: "50000 HKD" };
+  const market = { quote: { lastPrice: "550" } };
+  const { price: _, ...stop } = { ...STOP, orderType: "stop-loss-market", triggerValue: "1" };
+  await assertRefuses("maxOrderValue", stop, { limits, market }, "55000 HKD");
+  await check({ ...stop, orderType: "take-profit-market" }, { limits, market });
+});
+
+Deno.test("an amendment that names another listing or order type than its order is refused", async () => {
+  const row = {
+    orderId: "7",
+    symbol: "00700.HK",
+    side: "buy",
+    quantity: "100",
+    price: "550",
+    orderType: "limit",
+  };
+  const amend = { market: "hk", symbol: "00700.HK", orderId: "7", quantity: "100", price: "550" };
+  const wanted = { operation: "orders.amend", orders: [row] };
+  await check(amend, wanted);
+  await check({ ...amend, symbol: "700.HK", orderType: "limit" }, wanted);
+  for (const orderType of ["market", "stop-loss-limit", "odd-lot", "dark-pool"]) {
+    const other = { ...amend, orderType, price: "5500", triggerValue: "5500" };
+    await assertRefuses("amended-order", other, wanted, `is "limit", and the amendment says "${orderType}"`);
+  }
+  await assertRefuses("amended-order", { ...amend, symbol: "00005.HK" }, wanted, '"00005.HK"', '"00700.HK"');
+  // Control: a list that does not show the type.
+  await check({ ...amend, orderType: "enhanced-limit" }, {
+    ...wanted,
+    orders: [{ ...row, orderType: undefined }],
+  });
+});
+
 Deno.test("priceCollar compares an amended conditional order with the trigger that it has", async () => {
   const row = { orderId: "7", symbol: "00700.HK", side: "buy", quantity: "100", price: "601" };
   const amend = { market: "hk", symbol: "00700.HK", orderId: "7", quantity: "100" };
@@ -328,7 +417,7 @@ Deno.test("allowShort: unresolved sales count, and a conditional sale may use th
   await check({ ...SALE, quantity: "200" }, { market, earlier });
   await assertRefuses("allowShort", { ...SALE, quantity: "300" }, { market, earlier }, "quantity is 200");
   await check({ ...SALE, quantity: "300" }, { market, earlier: [intent(SALE)] });
-  const stop = { ...STOP, side: "sell", price: "590" } as const;
+  const stop = { ...STOP, side: "sell", triggerValue: "500", price: "490" } as const;
   await check({ ...stop, quantity: "500" }, { market, earlier });
   await assertRefuses("allowShort", { ...stop, quantity: "600" }, { market, earlier }, "quantity is 500");
   await check({ ...SALE, quantity: "400" }, { market, limits: { allowShort: "allow" } });

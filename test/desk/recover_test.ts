@@ -4,6 +4,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { add, compare } from "../../lib/decimal.ts";
+import { readLists } from "../../lib/desk/broker_lists.ts";
 import type { Decision } from "../../lib/desk/decide.ts";
 import { recordLate } from "../../lib/desk/recover.ts";
 import { Records } from "../../lib/desk/records.ts";
@@ -692,6 +693,31 @@ deskTest(
     assertEquals((await last()).state, "working");
     await end();
     assertEquals([(await last()).state, (await desk.reconcile()).unresolved], ["expired", []]);
+  },
+);
+
+deskTest(
+  "a reading has the algorithmic orders of the broker's day, even if this machine's clock is a day ahead",
+  async ({ trader, client, clock }) => {
+    const { orderId } = await trader.algo.place({
+      market: "hk",
+      symbol: "00700.HK",
+      side: "buy",
+      quantity: "1000",
+      orderType: "limit",
+      price: "550",
+      strategy: "twap",
+      settings: {},
+    });
+    const now = () => clock.now() + 86_400_000;
+    const { orders } = await readLists(client, { market: "hk", lists: ["algo.list"] }, { now });
+    assert(orders.has(orderId));
+  },
+  {
+    skip: {
+      memory: "its answers contain no time of the broker",
+      direct: "the socket messages of algorithmic orders are not published",
+    },
   },
 );
 

@@ -13,10 +13,20 @@ import { lotSize } from "../../facts/listings.ts";
 import type { Quote } from "../../operations/quotes.ts";
 import type { Store } from "../../store/store.ts";
 import type { Machine } from "../../time.ts";
-import { zoneOfMarket } from "../broker_lists.ts";
+import { isSameSymbol, zoneOfMarket } from "../broker_lists.ts";
 import type { PlannedWrite } from "../desk.ts";
 import { type CountedIntent, countedIntents } from "../queries.ts";
-import { lastOf, mics, type Order, orderOf, type OrderParams, priceOf, typeOf } from "./order.ts";
+import {
+  hasReached,
+  lastOf,
+  mics,
+  most,
+  type Order,
+  orderOf,
+  type OrderParams,
+  priceOf,
+  typeOf,
+} from "./order.ts";
 
 /** What guard rails need besides the limits. */
 export interface GuardDeps {
@@ -99,13 +109,36 @@ export class Check {
 
   /** The order as it would be after the write. @throws {BrokerError} If the lists do not show the amended order. */
   get order(): Order {
-    this.#order ??= orderOf(this.planned);
     if (this.#order !== undefined) return this.#order;
+    const order = orderOf(this.planned);
+    if (order !== undefined) {
+      this.#compare(order);
+      return this.#order = order;
+    }
     throw this.refuse(
       "amended-order",
       `the broker's lists do not show order ${this.params.orderId}`,
       "amend an order that the lists show",
     );
+  }
+
+  /** Refuses an amendment that describes another order than the lists show: the broker would keep the order's terms. */
+  #compare({ before }: Order): void {
+    if (before === undefined) return;
+    const { symbol, orderType, orderId } = this.params;
+    const isSame = symbol !== undefined && isSameSymbol(symbol, before.symbol);
+    const differing: [name: string, given: string | undefined, listed: string | undefined][] = [
+      ["symbol", isSame ? before.symbol : symbol, before.symbol],
+      ["order type", orderType, before.orderType],
+    ];
+    for (const [name, given, listed] of differing) {
+      if (given === undefined || listed === undefined || given === listed) continue;
+      throw this.refuse(
+        "amended-order",
+        `the ${name} of order ${orderId} is "${listed}", and the amendment says "${given}"`,
+        `the amendment must say "${listed}"`,
+      );
+    }
   }
 
   /** Calls `read` at the first call with a name. Later calls with the same name return the same result. */
@@ -177,14 +210,18 @@ export class Check {
   }
 
   /**
-   * Returns the order's price. Without one, returns the last price or the best ask, whichever is higher.
+   * Returns the order's price; for an order whose trigger the market has reached, at least the last price. Without a
+   * price, returns the last price or the best ask, whichever is higher.
    *
    * @param rule The rule that needs the price; named in the refusal if the broker has no price either.
    */
   async price(rule: string): Promise<Decimal> {
     const { order } = this;
-    if (order.price !== undefined) return order.price;
+    if (order.price !== undefined && !order.isConditional) return order.price;
     const last = lastOf(await this.quoteOf(order));
+    if (order.price !== undefined) {
+      return last !== undefined && hasReached(order, last) ? most(order.price, last) : order.price;
+    }
     if (last === undefined) {
       throw this.refuse(
         rule,

@@ -114,6 +114,17 @@ const triggerOf = ({ triggerValue, orderType }: OrderParams): Decimal | undefine
     ? priceOf({ price: triggerValue })
     : undefined;
 
+/** Returns whether a conditional order with a trigger price waits for higher prices, and not for lower ones. */
+export const waitsForRise = ({ orderType, side }: Order): boolean =>
+  orderType.startsWith("take-profit") !== isBuy(side);
+
+/** Returns whether the market has reached the trigger price of an order, so that the broker would send it at once. */
+export function hasReached(order: Order, last: Decimal): boolean {
+  if (order.trigger === undefined) return false;
+  const beyond = compare(last, order.trigger);
+  return waitsForRise(order) ? beyond >= 0 : beyond <= 0;
+}
+
 /** Returns the currency of a listing's prices. */
 export function currencyOf(market: Order["market"], symbol: string): string {
   const known = listing(symbol)?.currency;

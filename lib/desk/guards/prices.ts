@@ -7,8 +7,18 @@ import { add, compare, type Decimal, isZero, multiply, normalize, subtract, toSt
 import { listing } from "../../facts/listings.ts";
 import { tickTable } from "../../facts/price_rules.ts";
 import type { Quote } from "../../operations/quotes.ts";
-import type { Rule } from "./check.ts";
-import { isBuy, lastOf, least, most, type Order, percentText, typeOf } from "./order.ts";
+import type { Check, Rule } from "./check.ts";
+import {
+  hasReached,
+  isBuy,
+  lastOf,
+  least,
+  most,
+  type Order,
+  percentText,
+  typeOf,
+  waitsForRise,
+} from "./order.ts";
 
 /** Requires a price that is a multiple of the tick size. */
 export const tick: Rule = {
@@ -57,9 +67,22 @@ export function validPrices(
   return { below: isZero(below) ? above : below, above, step: band.tick };
 }
 
+/** Refuses a trigger that the market has already reached: the order would trade at once, at any distance from it. */
+function checkTrigger(check: Check, last: Decimal | undefined): void {
+  const { order, params } = check;
+  // The broker has checked the trigger of an amendment that does not change it.
+  if (last === undefined || order.before !== undefined && params.triggerValue === undefined) return;
+  if (!hasReached(order, last)) return;
+  throw check.refuse(
+    "priceCollar",
+    `the last price ${normalize(last)} has already reached the trigger ${order.trigger}`,
+    `this order needs a trigger ${waitsForRise(order) ? "above" : "below"} ${normalize(last)}`,
+  );
+}
+
 /**
  * Requires a price near the last price and the order book. The price of a conditional order applies only after its
- * trigger, so it is compared with the trigger price.
+ * trigger, so it is compared with the trigger price, which the market must not have reached yet.
  */
 export const priceCollar: Rule = {
   name: "priceCollar",
@@ -72,6 +95,7 @@ export const priceCollar: Rule = {
     const { symbol, side, isConditional, trigger } = order;
     if (isConditional && trigger === undefined) return;
     const quote = await check.quoteOf(order);
+    checkTrigger(check, lastOf(quote));
     const last = isConditional ? trigger : lastOf(quote);
     if (last === undefined) {
       throw check.unquoted("priceCollar", `the broker gave no price of "${symbol}"`);

@@ -181,7 +181,6 @@ async function changeRows(
 ): Promise<Row[]> {
   const reading = await answerOrWhy(readLists(client, placeOf(operation, params), {
     now: host.now,
-    since: host.now(),
     signal: host.signal,
   }));
   if (reading.answer === undefined) return [["orders", `not known (${reading.why})`]];
@@ -237,7 +236,6 @@ export async function findOrder(
     for (const orderType of [undefined, conditionalTypes[0]]) {
       const { orders } = await readLists(client, placeOf(operation, { market, orderType }), {
         now: host.now,
-        since: host.now(),
         signal: host.signal,
       });
       const order = orders.get(orderId);

@@ -150,7 +150,7 @@ export async function connectDesk(
       const { signal, now } = host;
       const reading = operation.order === "cancel"
         ? undefined
-        : await readLists(client, placeOf(operation, params), { now, since: now(), signal });
+        : await readLists(client, placeOf(operation, params), { now, signal });
       await guard({ id: "", operation, params, why, reading, client });
     },
     sent: () => [...sent.values()],
