@@ -162,7 +162,9 @@ class Export {
     }
     const { days, differenceCount } = this.#result;
     this.#result.ok = differenceCount === 0 && this.#clock.wrong === undefined &&
-      days.every(({ incomplete, beside }) => incomplete.length === 0 && beside.length === 0);
+      days.every(({ incomplete, beside: disputedReadings }) =>
+        incomplete.length === 0 && disputedReadings.length === 0
+      );
     this.#report({ type: "done", result: this.#result });
     return this.#result;
   }
@@ -216,18 +218,18 @@ class Export {
     const hasTrades = (await this.#rebalance(day, []) ?? { rows: 0 }).rows > 0;
     const keptDayIn = (name: string) => keptDay(exportFolder.path(name), this.#settings, { hasTrades });
     const before = await keptDayIn(day);
-    const beside: KeptDay[] = [];
+    const disputedReadings: KeptDay[] = [];
     for (const name of exportFolder.disputed(day)) {
       const reading = await keptDayIn(name);
-      if (reading !== undefined) beside.push(reading);
+      if (reading !== undefined) disputedReadings.push(reading);
     }
     const isRecent = markets.some((market) => market.isRecent);
     const isKept = before !== undefined && isComplete(before) && isDone(before.summary) &&
-      beside.length === 0;
+      disputedReadings.length === 0;
     if (isKept && !isRecent && !this.#options.refresh) return this.#keep(before, exportFolder);
     before?.throwIfNarrower();
     try {
-      return await this.#readAgain(exportFolder, { day, markets, before, beside, evidence });
+      return await this.#readAndPlace(exportFolder, { day, markets, before, disputedReadings, evidence });
     } catch (error) {
       try {
         exportFolder.discard(day);
@@ -246,10 +248,10 @@ class Export {
   }
 
   /**
-   * Reads a day. Reads it again if a market's date changed during the reading, because today's lists have then
-   * changed too.
+   * Reads a day and places the reading in the folder. Reads the day again if a market's date changed during the
+   * reading, because today's lists have then changed too.
    */
-  async #readAgain(
+  async #readAndPlace(
     exportFolder: ExportFolder,
     options: DayDetails & { markets: MarketDay[] },
   ): Promise<DayResult | undefined> {
@@ -335,20 +337,20 @@ class Export {
 
   #dayResult({ summary, differences, count, action }: Placed, exportFolder: ExportFolder): DayResult {
     const { day, status, rows, incomplete, provisionalBecause } = summary;
-    const beside = exportFolder.disputed(day).map((name) => exportFolder.path(name));
+    const disputedReadings = exportFolder.disputed(day).map((name) => exportFolder.path(name));
     const room = KEPT_DIFFERENCES - this.#result.differences.length;
     this.#result.differences.push(...differences.slice(0, room));
     this.#result.differenceCount += count;
-    const contradicted = beside.map((path) => `${path} contradicts this day`);
+    const contradicted = disputedReadings.map((path) => `${path} contradicts this day`);
     return {
       day,
       // While another reading contradicts a day, the day is not final, even if its summary says `final`.
-      status: beside.length === 0 ? status : "provisional",
+      status: disputedReadings.length === 0 ? status : "provisional",
       action,
       path: exportFolder.path(day),
-      beside,
+      beside: disputedReadings,
       rows,
-      markets: markets(summary, beside.length > 0),
+      markets: markets(summary, disputedReadings.length > 0),
       differences: count,
       provisionalBecause: [...provisionalBecause, ...contradicted],
       incomplete,
@@ -403,7 +405,7 @@ function markets(summary: Summary, isContradicted: boolean): DayResult["markets"
 interface DayDetails {
   day: string;
   before: KeptDay | undefined;
-  beside: readonly KeptDay[];
+  disputedReadings: readonly KeptDay[];
   evidence: Evidence;
 }
 

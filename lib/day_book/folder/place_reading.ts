@@ -49,7 +49,7 @@ interface PlaceOptions extends DayReading {
   contradictions: DifferenceFile;
   before: KeptDay | undefined;
   /** Readings that contradict the day. */
-  beside: readonly KeptDay[];
+  disputedReadings: readonly KeptDay[];
   evidence: Evidence;
   /** The rebalancing trades of the day; absent without a store. */
   rebalance: RebalanceList | undefined;
@@ -71,9 +71,9 @@ export interface Placed {
 
 /** Moves a reading into place. Resolves to `undefined` if there is nothing to keep. */
 export async function placeReading(options: PlaceOptions): Promise<Placed | undefined> {
-  const { exportFolder, day, markets, parts, before, beside, contradictions } = options;
+  const { exportFolder, day, markets, parts, before, disputedReadings, contradictions } = options;
   const isEmpty = parts.every(({ tally }) => tally.rows === 0);
-  if (before === undefined && beside.length === 0 && isEmpty && !markets.some(mayTrade)) {
+  if (before === undefined && disputedReadings.length === 0 && isEmpty && !markets.some(mayTrade)) {
     contradictions.close();
     exportFolder.discard(day);
     return undefined;
@@ -94,7 +94,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     parts,
     others,
     before,
-    beside,
+    disputedReadings,
     contradictions,
     evidence,
     onStage,
@@ -127,11 +127,11 @@ async function place(options: PlaceOptions): Promise<Placed> {
     ownJudgement.status !== "final";
   const addsNothing = isKeptBetter && coversDay && isCoveredBy(before, reading, contradictions);
   // A disputed reading is no longer needed if the day or the new reading contains all of it.
-  const covered = beside.filter((each) =>
+  const covered = disputedReadings.filter((each) =>
     (before !== undefined && hasAllOf(before, each)) ||
     (coversKept(reading, each, contradictions) && each.damaged.length === 0)
   );
-  const uncovered = beside.filter((each) => !covered.includes(each)).map(({ name }) => name);
+  const uncovered = disputedReadings.filter((each) => !covered.includes(each)).map(({ name }) => name);
 
   contradictions.finish();
   const judgement = await judgeDay(dayParts);
@@ -320,11 +320,11 @@ function isCoveredBy(
 }
 
 /** Returns whether a day has everything that a disputed reading of the day has. */
-function hasAllOf(day: KeptDay, beside: KeptDay): boolean {
+function hasAllOf(day: KeptDay, disputedReading: KeptDay): boolean {
   const now = day.readings();
   const options = { isOneReading: false, journalAgrees: false };
-  return [day, beside].every(({ damaged }) => damaged.length === 0) &&
-    beside.readings().every((reading) => {
+  return [day, disputedReading].every(({ damaged }) => damaged.length === 0) &&
+    disputedReading.readings().every((reading) => {
       const same = now.filter(isSameList(reading));
       const lost = same.length === 0 ? reading.rows() : lostFromAll(reading, same, options);
       for (const _ of lost) return false;
