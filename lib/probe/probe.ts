@@ -1,6 +1,6 @@
 /**
- * Calls every read of the catalogue for each market, and a list for its second page too. Compares each answer with the
- * catalogue before it is decoded. Never calls a write, and reports no value of the account.
+ * Calls every read of the catalogue for each market. For a list, also requests the second page. Compares each answer
+ * with the catalogue before it is decoded. Never calls a write, and reports no value of the account.
  *
  * @module
  */
@@ -82,7 +82,7 @@ class Probe {
   readonly #learned = new Learned();
   readonly #values: Set<string>;
   readonly #calls: ProbeCall[] = [];
-  readonly #left: ProbeReport["left"] = [];
+  readonly #notCalled: ProbeReport["left"] = [];
   readonly #families: ProbeReport["families"] = {};
   readonly #started: string;
   #clock: ProbeReport["clock"];
@@ -113,7 +113,7 @@ class Probe {
       const operations = all.get(family) ?? [];
       const callable = operations.filter((each) => {
         const why = whyNot(each, transport);
-        if (why !== undefined) this.#left.push({ operation: each.name, why });
+        if (why !== undefined) this.#notCalled.push({ operation: each.name, why });
         return why === undefined;
       });
       if (callable.length === 0) {
@@ -150,15 +150,15 @@ class Probe {
 
   /** Makes a call, and for a list the call of its second page. Returns false if its parameters are not known yet. */
   async #callOne({ operation, market }: ReadInMarket, isLast: boolean): Promise<boolean> {
-    const left = (why: string) => {
-      this.#left.push({ operation: operation.name, ...market !== undefined && { market }, why });
+    const skip = (why: string) => {
+      this.#notCalled.push({ operation: operation.name, ...market !== undefined && { market }, why });
       return true;
     };
-    if (this.#isEnded()) return left(`the probe ended before this call: ${this.#stopped}`);
-    if (this.#isWithoutLogin && operation.needs === "trade-login") return left("the trade login is missing");
+    if (this.#isEnded()) return skip(`the probe ended before this call: ${this.#stopped}`);
+    if (this.#isWithoutLogin && operation.needs === "trade-login") return skip("the trade login is missing");
     const now = this.#options.machine.now() + this.#aheadMs;
     const planned = planCall(operation, market, { learned: this.#learned, now, isLast });
-    if ("why" in planned) return planned.waits ? false : left(planned.why);
+    if ("why" in planned) return planned.waits ? false : skip(planned.why);
     const first = await this.#call(planned, undefined);
     if (first?.call.outcome === "rejected" && operation.name === "quotes.bars") {
       await this.#callSubscribed(planned);
@@ -326,7 +326,7 @@ class Probe {
       families: { ...this.#families },
       ...this.#clock !== undefined && { clock: this.#clock },
       calls: this.#calls,
-      left: this.#left,
+      left: this.#notCalled,
     }, this.#values);
   }
 }
