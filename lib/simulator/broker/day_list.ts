@@ -1,9 +1,9 @@
 /**
  * Stores a long list of rows by day, and returns it page by page.
  *
- * The rows of the generated past are stored elsewhere in compact form; `write` creates them when a page needs them. Days
- * that are cleared later are appended. A row's cursor is its position in the whole list, from 1. So the list finds the
- * page after a cursor without counting, and finds days by binary search.
+ * The rows of the generated past are stored elsewhere in compact form; `makeRow` creates them when a page needs them.
+ * Days that the broker clears after the generated past are appended. A row's cursor is its position in the whole list,
+ * from 1. So the list finds the page after a cursor without counting, and finds days by binary search.
  *
  * @module
  */
@@ -24,14 +24,14 @@ export class DayList<Row extends object> {
   readonly #dates: string[];
   readonly #starts: number[];
   readonly #startLength: number;
-  readonly #write: ((index: number) => Row) | undefined;
+  readonly #makeRow: ((index: number) => Row) | undefined;
   readonly #added: Row[] = [];
 
   /**
    * @param days Date and number of rows of each day that is stored elsewhere, in order.
-   * @param write Returns one of the rows that are stored elsewhere; required if there are such rows.
+   * @param makeRow Returns one of the rows that are stored elsewhere; required if there are such rows.
    */
-  constructor(days: readonly { date: string; count: number }[] = [], write?: (index: number) => Row) {
+  constructor(days: readonly { date: string; count: number }[] = [], makeRow?: (index: number) => Row) {
     this.#dates = days.map(({ date }) => date);
     this.#starts = [];
     let start = 0;
@@ -40,7 +40,7 @@ export class DayList<Row extends object> {
       start += count;
     }
     this.#startLength = start;
-    this.#write = write;
+    this.#makeRow = makeRow;
   }
 
   /** Number of all rows. */
@@ -57,7 +57,7 @@ export class DayList<Row extends object> {
 
   /** Returns a row by its position, from 0. */
   at(index: number): Row {
-    const row = index < this.#startLength ? this.#write?.(index) : this.#added[index - this.#startLength];
+    const row = index < this.#startLength ? this.#makeRow?.(index) : this.#added[index - this.#startLength];
     if (row === undefined) throw new RangeError(`Cannot find row ${index}: the list has ${this.length}`);
     return row;
   }

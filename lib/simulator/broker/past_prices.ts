@@ -12,7 +12,7 @@ import { FIRST_DATE } from "../market/timeline.ts";
 import { PRICES_PER_CENT } from "./money.ts";
 import { DAY_MS } from "./sessions.ts";
 
-/** One unit of the market's grid (0.0001), as a price of the books. */
+/** One unit of the market's grid (0.0001), in the broker's internal price units. */
 const PRICES_PER_UNIT = PRICES_PER_CENT / 100n;
 
 /** One listing's day: prices in whole units of 0.0001. */
@@ -26,19 +26,19 @@ export interface DayPrice {
   grid: Grid;
 }
 
-/** Converts whole units of the market's grid to a price of the books. */
+/** Converts whole units of the market's grid to the broker's internal price units. */
 export function toPrice(units: number): bigint {
   return BigInt(units) * PRICES_PER_UNIT;
 }
 
-/** Converts a price of the books to whole units of the market's grid, rounding down. */
+/** Converts a price in the broker's internal units to whole units of the market's grid, rounding down. */
 export function toGridUnits(price: bigint): number {
   return Number(price / PRICES_PER_UNIT);
 }
 
 /**
- * Returns the bar of a date. For a date some days before the first stored day, returns the bar as many days after that
- * day.
+ * Returns the bar of a date. Mirrors a date before the first stored day around that day, and takes the first bar on or
+ * after the mirrored date.
  */
 function barOf(market: SimulatedMarket, symbol: string, date: string) {
   const found = market.dayBar(symbol, date);

@@ -9,7 +9,7 @@
  *   are.
  * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
  *   without a bar: the close stays, the other values are generated.
- * - After 2025-08-15: a random walk over the real trading days, with the spread of the last 60 real days and
+ * - After 2025-08-15: a random walk over the real trading days, with the volatility of the last 60 real days and
  *   a slight pull back to the last real close, so that prices stay plausible for years. The stocks of a market share a
  *   part of each day's move.
  *
@@ -31,7 +31,7 @@ import { LEAST_PER_MINUTE } from "./path.ts";
 import { bell, hashText, mix } from "./random.ts";
 import type { Timeline, TradingDay } from "./timeline.ts";
 
-/** Number of days over which spread and volume of the walk are measured. */
+/** Number of days over which volatility and volume of the walk are measured. */
 const LOOK_BACK = 60;
 
 /** Daily strength of the pull back to the last real close. */
@@ -56,7 +56,7 @@ export class StockSeries implements BarSeries {
   readonly #key: number;
   readonly #real: Map<string, UnitBar>;
   readonly #lastReal: { date: string; close: number };
-  readonly #spread: number;
+  readonly #volatility: number;
   readonly #volume: number;
   readonly #actions: readonly CorporateAction[];
   readonly #bars: UnitBar[] = [];
@@ -82,7 +82,7 @@ export class StockSeries implements BarSeries {
       const [before, { close }] = recent[place] ?? [date, bar];
       return Math.log(bar.close / this.#afterActions(close, before, date));
     });
-    this.#spread = Math.min(0.03, Math.max(0.006, Math.sqrt(mean(moves.map((move) => move * move)))));
+    this.#volatility = Math.min(0.03, Math.max(0.006, Math.sqrt(mean(moves.map((move) => move * move)))));
     // Express the volumes in today's shares, because a split multiplies the number of shares that trade.
     this.#volume = mean(
       recent.map(([date, { volume }]) =>
@@ -153,10 +153,13 @@ export class StockSeries implements BarSeries {
     const pull = PULL * Math.log(this.#lastReal.close / before);
     const limit = (move: number) => Math.min(MOST, Math.max(-MOST, move));
     const priceAt = (move: number) => grid.snap(before * Math.exp(limit(move)));
-    const move = this.#spread * (0.6 * shared + 0.8 * bell(next)) + pull;
+    const move = this.#volatility * (0.6 * shared + 0.8 * bell(next)) + pull;
     const close = fixed === undefined ? priceAt(move) : grid.snap(fixed);
-    const open = priceAt(0.3 * this.#spread * bell(next));
-    const [up, down] = [0.5 * this.#spread * Math.abs(bell(next)), 0.5 * this.#spread * Math.abs(bell(next))];
+    const open = priceAt(0.3 * this.#volatility * bell(next));
+    const [up, down] = [
+      0.5 * this.#volatility * Math.abs(bell(next)),
+      0.5 * this.#volatility * Math.abs(bell(next)),
+    ];
     const reached = Math.log(Math.max(open, close) / before);
     const sunk = Math.log(Math.min(open, close) / before);
     const volume = this.#volume * Math.exp(0.3 * bell(next)) * (day.halfDay ? 0.5 : 1);
@@ -204,7 +207,7 @@ function mean(values: readonly number[]): number {
 
 /** Definition of an index. */
 interface IndexRule {
-  /** Points before the first day. */
+  /** Index level before the first day, in points. */
   start: number;
   /** Share of the basket's move that the index makes. */
   share: number;
