@@ -63,7 +63,8 @@ export interface ClientOptions {
   /**
    * Numbers of your accounts. Order pushes for other accounts arrive as `unknown` events.
    *
-   * @default any account. From the push that names a second account, every push of its kind has `unsureAccount`.
+   * @default any account. After a push names a second account, that push and all later pushes of its type have
+   * `unsureAccount`.
    */
   fundAccounts?: readonly string[];
   /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */

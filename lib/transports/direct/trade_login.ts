@@ -270,9 +270,10 @@ export class Logins implements LoginKeeper {
   }
 
   /**
-   * Marks a login as expired. A code of the trade login ends the trade login. It also ends the token if no call had
-   * succeeded with that trade login. If the call had no trade login, only the code 1012 ends the token, and only if the
-   * token is not young. Any other code ends the token.
+   * Marks a login as expired. The codes of the trade login are 112 and 20033, and 1012 for a call that needs the trade
+   * login. With a trade login, such a code ends it; it also ends the token if no call had succeeded with that trade
+   * login. Without one, only 1012 ends the token, and only if the token is not young. Any other code always ends the
+   * token.
    */
   expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Route): void {
     const { session, tradeLogin } = this.#options;
@@ -285,7 +286,7 @@ export class Logins implements LoginKeeper {
 
   async #renew(error: LoginExpiredError): Promise<void> {
     const { session, tradeLogin, onRenewed } = this.#options;
-    // The rejection has already marked the expired login. If no login is marked, a retry cannot succeed.
+    // `expired` has already ended the expired login. With a valid token and no trade password, there is nothing to renew.
     if (session.valid !== undefined && !tradeLogin.isWanted) throw error;
     await session.token();
     onRenewed();

@@ -39,7 +39,8 @@ interface PushReaderOptions {
   /**
    * Numbers of the user's accounts.
    *
-   * @default any account. From the push that names a second account, every push of its kind has `unsureAccount`.
+   * @default any account. After a push names a second account, that push and all later pushes of its type have
+   * `unsureAccount`.
    */
   fundAccounts?: readonly string[];
 }

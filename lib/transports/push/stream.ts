@@ -45,7 +45,8 @@ export interface PushHooks extends PushQueueOptions {
   /**
    * Numbers of the user's accounts. Order pushes that name another account, or no account, arrive as `unknown` events.
    *
-   * @default any account. From the push that names a second account, every push of its kind has `unsureAccount`.
+   * @default any account. After a push names a second account, that push and all later pushes of its type have
+   * `unsureAccount`.
    */
   fundAccounts?: readonly string[];
   /**
@@ -266,7 +267,7 @@ class SourcePushStream implements PushStream {
     clearTimeout(timer);
     this.#refused = undefined;
     try {
-      this.#doubt(
+      this.#reportDoubtfulGap(
         this.#options.now() - from,
         "the connection rejected pushes: unencrypted after encrypted ones",
       );
@@ -340,26 +341,26 @@ class SourcePushStream implements PushStream {
     if (event.type !== "order") return;
     if (event.unsureAccount && !this.#unsure.has(notify.type)) {
       this.#unsure.add(notify.type);
-      this.#doubt(
+      this.#reportDoubtfulGap(
         this.#options.now() - this.#startedAt,
         "order pushes name two accounts: set fundAccounts (HSGATE_FUND_ACCOUNTS), and check the orders",
       );
     }
-    if (offMs !== undefined) this.#suspect(offMs);
+    if (offMs !== undefined) this.#reportWrongTime(offMs);
   }
 
   /**
    * Reports a gap for a push with a wrong time: an attacker may repeat old pushes and withhold newer ones.
    */
-  #suspect(offMs: number): void {
+  #reportWrongTime(offMs: number): void {
     const clock = this.#guard.isTimeKnown
       ? "the broker's clock"
       : "this machine's clock, and no answer has contained the broker's time";
-    this.#doubt(Math.abs(offMs), `the time of a push is ${offTimeText(offMs, clock)}`);
+    this.#reportDoubtfulGap(Math.abs(offMs), `the time of a push is ${offTimeText(offMs, clock)}`);
   }
 
   /** Reports a gap that ends now, because of a doubtful push. */
-  #doubt(sinceMs: number, reason: string): void {
+  #reportDoubtfulGap(sinceMs: number, reason: string): void {
     const to = this.#options.now();
     // Limit the gap, because the sender chooses the time of a push, which may be any number.
     const gap: GapEvent = { type: "gap", from: to - Math.min(sinceMs, MOST_GAP_MS), to, reason };
