@@ -1362,7 +1362,7 @@ export interface BookEvent extends PushedEvent {
     /** Side of the book. */
     side?: BookSide | Unlisted;
     /**
-     * The number that the broker sent for the side; the API document names both 0 or 1 and 1 or 2.
+     * The number that the broker sent for the side; the API document gives 0 and 1 in one place, 1 and 2 in another.
      */
     sideCode?: number;
     /** Levels of that side. */

@@ -94,7 +94,7 @@ const bookPush = record({
   security: field("security", securityRecord),
   /** Side of the book. */
   side: field("side", anyOf(BookSide)),
-  /** The number that the broker sent for the side; the API document names both 0 or 1 and 1 or 2. */
+  /** The number that the broker sent for the side; the API document gives 0 and 1 in one place, 1 and 2 in another. */
   sideCode: field("side", int32()),
   /** Levels of that side. */
   levels: key("orderBookList", listOf(bookLevelRecord)),
