@@ -38,7 +38,7 @@ const MINUTE_MS = 60_000;
 export const liveTrading: Rule = {
   name: "liveTrading",
   about:
-    "`allow` or `refuse`: whether orders may be sent. With both values, commands and scripts may cancel; a recipe needs `allow` to cancel",
+    "`allow` or `refuse`: whether orders may be sent. With either value, commands and scripts may cancel; a recipe needs `allow` to cancel",
   checksEveryWrite: true,
   check(check) {
     if (check.limits.liveTrading) return;
