@@ -176,7 +176,7 @@ export class TrustFile {
     const text = `${JSON.stringify(content, null, 2)}\n`;
     if (text.length > MOST_BYTES) {
       throw new TrustError(
-        `Cannot keep what is trusted in "${path}": it would be larger than ${
+        `Cannot write the trust file "${path}": it would be larger than ${
           MOST_BYTES / 1024 / 1024
         } MiB; for ` +
           'each recipe that you no longer use, run "hsgate trust RECIPE --remove"',
