@@ -55,14 +55,14 @@ export function wait(machine: Pick<Machine, "setTimer">, ms: number, signal?: Ab
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const cancel = machine.setTimer(ms, () => {
-      signal?.removeEventListener("abort", give);
+      signal?.removeEventListener("abort", onAbort);
       resolve();
     });
-    const give = () => {
+    const onAbort = () => {
       cancel();
       reject(signal!.reason); // only ever called by the signal
     };
-    signal?.addEventListener("abort", give, { once: true });
+    signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
 

@@ -27,7 +27,7 @@ export function mediaTypeOf({ headers }: HttpRequest): string {
   return (headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
 }
 
-/** A request that the server cannot read or rejects. The connection is closed after the answer. */
+/** A request that the server cannot read, or that it rejects. The connection is closed after the answer. */
 export class HttpProblem extends Error {
   constructor(readonly status: number, readonly reason: string) {
     super(reason);

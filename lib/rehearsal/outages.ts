@@ -124,7 +124,7 @@ interface OutageOptions {
  */
 export function readOutages(text: string, fileName: string, options: OutageOptions): PlannedOutage[] {
   const read = readRecipeText(text);
-  const value = read.value ?? []; // the script contains only comments
+  const value = read.value ?? []; // undefined if the script contains only comments
   const found = read.issues.length > 0 ? [] : findFaults(value, options);
   const issues = [
     ...read.issues.map((issue) => ({ path: [], ...issue })),

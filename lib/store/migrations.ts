@@ -77,7 +77,8 @@ export const migrations: readonly (readonly string[])[] = [
     `create table store (one integer primary key check (one = 1), id text not null)`,
     // Runs of a recipe up to this slot were removed, so a slot without a row may have run.
     `create table pruned (recipe text primary key, until integer not null)`,
-    // The last write of each account. The mark file of SQLite contains the id and these writes, too.
+    // The last write of each account. With SQLite, hsgate's mark file next to the store also contains the id and these
+    // writes.
     `create table account_write (account text primary key, number integer not null, run_key text not null,
       step_id text not null, at integer not null)`,
   ],

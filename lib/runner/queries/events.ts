@@ -221,7 +221,7 @@ export async function lastMissingAt(store: Store, recipe: string): Promise<numbe
   ))?.at;
 }
 
-/** Returns the events that explain why a schedule has no row for a slot; of all schedules, oldest first. */
+/** Returns, for all schedules, the events that explain why a slot has no row; oldest first. */
 export async function scheduleBeginnings(
   store: Store,
 ): Promise<{ at: number; kind: ScheduleEvent; data: EventData<ScheduleEvent> }[]> {
@@ -404,7 +404,7 @@ export async function countUnsentRows(
 
 /** Makes an unsent notice due again, even if it was given up. */
 export async function makeDue(store: Store, key: string, now: number): Promise<void> {
-  // The first try queued the fallbacks, so `tries` stays at least 1.
+  // If a try was made, `tries` stays at least 1, because the first failure queued the fallbacks.
   await store.run(
     `update outbox set next_try = ?, tries = case when tries > 1 then 1 else tries end,
       given_up_at = null
