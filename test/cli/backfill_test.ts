@@ -14,7 +14,9 @@ const runsOf = async (path: string) => {
   )).map(({ line }) => line);
 };
 
-/** A folder with a recipe that exports the day of its slot, and a gateway whose clock is on that Friday morning. */
+/**
+ * A folder with a recipe that exports the day of its slot, and a gateway whose clock shows `MORNING`, Friday 2025-08-15.
+ */
 async function world() {
   const gateway = await simulate({ fillsPerDay: 3 });
   const dir = await folder({});
@@ -317,12 +319,12 @@ Deno.test("schedule says that a recipe that writes does not run with a store in 
   const inMemory = await cli([...words, ":memory:"], { env: w.env });
   assertEquals(
     inMemory.err,
-    'hsgate: warning: "cancel" will not run: it writes: the store ":memory:" may be lost: it is kept in memory\n',
+    'hsgate: warning: "cancel" will not run: it writes, and the store ":memory:" may be lost because it is kept in memory\n',
   );
   const env = { ...w.env, TMPDIR: w.path };
   assertStringIncludes(
     (await cli([...words, w.store], { env })).err,
-    '"cancel" writes, so it needs a durable store: the store ',
+    '"cancel" writes, so it needs a durable store, and the store ',
   );
   assertEquals(
     (await cli([...words, w.store], { env: { ...env, HSGATE_VOLATILE_STORE: "allow" } })).err,
@@ -462,7 +464,7 @@ Deno.test("schedule detects a store in memory by its file system", {
     const { err } = await cli(["schedule", w.path, "--once", "--store", `${place}/l.db`], {
       env: w.env,
     });
-    assertStringIncludes(err, '"cancel" will not run: it writes: the store ');
+    assertStringIncludes(err, '"cancel" will not run: it writes, and the store ');
     assertStringIncludes(err, "it is on a file system in memory (tmpfs)");
   } finally {
     await Deno.remove(place, { recursive: true });

@@ -211,7 +211,7 @@ export async function warnOfPlace(
   const why = risk ?? (isPostgresUrl(path) ? undefined : (await riskOf(path, flags, host))?.why);
   if (why === undefined) return;
   const what = risk === undefined ? "writes, so it needs a durable store" : "will not run: it writes";
-  host.note(`hsgate: warning: "${writing.name}" ${what}: the store "${path}" may be lost: ${why}`);
+  host.note(`hsgate: warning: "${writing.name}" ${what}, and the store "${path}" may be lost because ${why}`);
 }
 
 /**
