@@ -14,10 +14,10 @@ import { type ConnectFile, makeConnect } from "./calendars/connect_rule.ts";
 import { mergeCalendars, type RulingFile } from "./calendars/merge.ts";
 import type { SourceFile } from "../lib/calendars/records.ts";
 
-const ROOM = new URL("../lib/calendars/", import.meta.url);
+const CALENDARS_FOLDER = new URL("../lib/calendars/", import.meta.url);
 const SOURCES = ["exchange_calendars", "pandas_market_calendars"];
 
-const readText = (path: string): string => Deno.readTextFileSync(new URL(path, ROOM));
+const readText = (path: string): string => Deno.readTextFileSync(new URL(path, CALENDARS_FOLDER));
 
 /** Returns the text of a file; an empty text if it is missing, so that it counts as not up to date. */
 function readOrEmpty(path: string): string {
@@ -67,7 +67,7 @@ function main(check: boolean): number {
     if (readOrEmpty(path) === text) continue;
     stale += 1;
     console.error(check ? `Not up to date: lib/calendars/${path}` : `Wrote lib/calendars/${path}`);
-    if (!check) Deno.writeTextFileSync(new URL(path, ROOM), text);
+    if (!check) Deno.writeTextFileSync(new URL(path, CALENDARS_FOLDER), text);
   }
   return check && stale > 0 ? 1 : 0;
 }

@@ -73,10 +73,10 @@ export function dayRows({ days }: DayBookResult): DayRow[] {
 /** Returns the table, the problems and the folder of the files, as lines. */
 export function dayTable(result: DayBookResult, host: Host, options: TableOptions = {}): string[] {
   const rows = dayRows(result);
-  const kept = result.days.filter(({ markets }) => Object.keys(markets).length === 0);
+  const daysWithoutMarkets = result.days.filter(({ markets }) => Object.keys(markets).length === 0);
   return [
     ...rows.length > 0 ? tableLines(host, dayColumns, rows, options) : [],
-    ...kept.map(({ day, action }) => `${day}  ${action}`),
+    ...daysWithoutMarkets.map(({ day, action }) => `${day}  ${action}`),
     ...troubles(result, host),
     ...result.days.flatMap(rebalanced),
     "",

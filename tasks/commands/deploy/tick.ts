@@ -16,7 +16,10 @@ interface TickingOptions {
   dir: string;
   /** The settings file, absolute. */
   config?: string;
-  /** Name of the only deployment (a "timeline" of Deno Deploy) that may trade; required if a recipe writes. */
+  /**
+   * Value that `HSGATE_TIMELINE` must have where the program may trade; required if a recipe writes. It cannot be given
+   * on Deno Deploy.
+   */
   timeline?: string;
   /** Environment, files and clock. @default this process */
   host?: Host;

@@ -12,7 +12,7 @@ import { isMap, isPair, isScalar, parseDocument, type Range } from "yaml";
 import type { Market } from "../../../lib/dictionaries/market.ts";
 
 /** The command line of the script for each way, with the minimum permissions. */
-const fees: Readonly<Record<Way, string>> = {
+const feesCommands: Readonly<Record<Way, string>> = {
   simulator: "DENO_NO_UPDATE_CHECK=1 deno run --allow-net=127.0.0.1 fees.ts",
   gateway: "DENO_NO_UPDATE_CHECK=1 deno run --allow-net --allow-env --allow-read --allow-sys=uid fees.ts",
   direct:
@@ -49,7 +49,7 @@ export async function filesFor(answers: Answers, steps: readonly NextStep[]): Pr
     { path: "fees.ts", text: await template("fees.ts") },
     { path: "notebook.ipynb", text: await template("notebook.ipynb") },
     { path: SCHEMA, text: `${schema}\n` },
-    { path: "deno.json", text: await configFor(folder.url, fees[way]) },
+    { path: "deno.json", text: await configFor(folder.url, feesCommands[way]) },
     { path: "deno.lock", text: await lockFile() },
     { path: "README.md", text: readmeFor(answers, steps) },
     { path: ".gitignore", text: gitignore },

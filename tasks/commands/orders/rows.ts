@@ -38,7 +38,7 @@ export interface OrderRow {
   orders: readonly SeenOrder[];
 }
 
-/** Returns what a change of state shows, for a person and for `--json`. */
+/** Returns the evidence of a change of state, for the table and for `--json`. */
 export function evidenceOf({ by, at, data }: IntentChange): OrderRow["evidence"] {
   return { ...data, by, at: showInstant(at) };
 }

@@ -36,7 +36,7 @@ export async function run(input: RunInput): Promise<number> {
   const params = paramsOf(recipe, flags.param);
   const given = flags.now === undefined ? undefined : clockOf(flags.now, host);
   await using connections = await Connections.open(flags, host, { ...given !== undefined && { now: given } });
-  connections.check(recipe);
+  connections.connectionOf(recipe);
   const now = given ?? connections.timeOf(recipe) ?? host.now;
   const result = await runHere(recipe, { input, connections, params, now });
   if (flags.json) host.out(JSON.stringify(result));

@@ -109,7 +109,7 @@ export class Connections implements AsyncDisposable {
    * @throws {UsageError} If recipe and flags contradict each other; nothing was sent.
    * @throws {InvalidParamsError} If settings of the direct transport are missing.
    */
-  check(recipe: CompiledRecipe): Connection {
+  connectionOf(recipe: CompiledRecipe): Connection {
     const { connect } = recipe;
     const { settings } = this.#loaded;
     if (connect?.to === "simulator") {
@@ -136,7 +136,7 @@ export class Connections implements AsyncDisposable {
    * Returns a name for the trade login of a recipe. In a store, runs that need the same trade login run one at a time.
    */
   readonly accountOf = (recipe: CompiledRecipe): string => {
-    const connection = this.check(recipe);
+    const connection = this.connectionOf(recipe);
     if (connection.to === "gateway") return gatewayAccount(connection.url);
     // A simulator belongs to this process, so runs of other processes need not wait for it.
     return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
@@ -147,7 +147,7 @@ export class Connections implements AsyncDisposable {
    * for a simulator, whose password never changes, and without a password.
    */
   readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
-    const connection = this.check(recipe);
+    const connection = this.connectionOf(recipe);
     if (connection.to === "simulator") return undefined;
     const { loginPassword, tradePassword } = this.#settingsFor(connection);
     const passwords = connection.to === "direct" ? [loginPassword, tradePassword] : [tradePassword];
@@ -161,11 +161,11 @@ export class Connections implements AsyncDisposable {
   };
 
   /** Returns whether a login of a recipe ends every other login of its account. */
-  readonly isSoleLogin = (recipe: CompiledRecipe): boolean => this.check(recipe).to === "direct";
+  readonly isSoleLogin = (recipe: CompiledRecipe): boolean => this.connectionOf(recipe).to === "direct";
 
   /** Returns the clock for the steps of a recipe if its simulator has its own clock. */
   readonly timeOf = (recipe: CompiledRecipe): (() => number) | undefined => {
-    const connection = this.check(recipe);
+    const connection = this.connectionOf(recipe);
     if (connection.to !== "simulator" || connection.at === undefined) return undefined;
     const clock = this.#clockOf(connection);
     return () => clock.now();
@@ -173,7 +173,7 @@ export class Connections implements AsyncDisposable {
 
   /** Returns the client of a recipe; after a failed connection, the next call connects again. */
   readonly of = async (recipe: CompiledRecipe): Promise<Client> => {
-    const connection = this.check(recipe);
+    const connection = this.connectionOf(recipe);
     const key = keyOf(connection);
     let connected = this.#connected.get(key);
     if (connected === undefined) {
@@ -188,7 +188,7 @@ export class Connections implements AsyncDisposable {
 
   /** Disconnects a recipe, so that its next use connects again. */
   async forget(recipe: CompiledRecipe): Promise<void> {
-    const key = keyOf(this.check(recipe));
+    const key = keyOf(this.connectionOf(recipe));
     const connected = this.#connected.get(key);
     this.#connected.delete(key);
     await (await connected)?.close();
@@ -305,7 +305,7 @@ export class Connections implements AsyncDisposable {
     this.#noted.add(text);
   }
 
-  /** Rejects a recipe that would trade at another gateway only because the settings are those of a simulator. */
+  /** Rejects a live recipe that names another gateway while `liveTrading` comes from a simulator's settings. */
   #refuseLive({ name, file, live, class: kind }: CompiledRecipe, url: string): void {
     const { origins, settings } = this.#loaded;
     if (kind !== "write" || live !== true || origins.liveTrading !== SIMULATOR) return;

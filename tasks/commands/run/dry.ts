@@ -38,7 +38,7 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
     readOnly: true,
     ...given !== undefined && { now: given },
   });
-  const connection = connections.check(recipe);
+  const connection = connections.connectionOf(recipe);
   const now = given ?? connections.timeOf(recipe) ?? host.now;
   const redactor = await redactorOf(connections);
   await using folder = await temporaryFolder();

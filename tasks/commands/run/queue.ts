@@ -51,7 +51,7 @@ export class RunQueue implements AsyncDisposable {
     const { flags, host, store, onEvent } = options;
     const recipes = await neighboursOf(recipe, { host, now: host.now });
     const connections = await Connections.open(flags, host);
-    connections.check(recipe); // throws before any run becomes due
+    connections.connectionOf(recipe); // throws before any run becomes due
     const redactor = await redactorOf(connections);
     const runner = new Runner({
       ...commandDeps({

@@ -48,7 +48,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const patienceMs = waitOf(flags.wait);
   const recipe = await loadToRun(path, { host, now, orTrusted: flags["if-new"] });
   await using connections = await Connections.open(flags, host, { now });
-  connections.check(recipe);
+  connections.connectionOf(recipe);
   refuseOtherTime(recipe, input);
   const isManualRequested = flags.manual === true || recipe.schedules.length === 0;
   const given = isManualRequested ? paramsOf(recipe, flags.param) : slotParams(recipe, input);

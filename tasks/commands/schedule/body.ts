@@ -34,7 +34,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   if (!loaded.report.ok || refused.length > 0) return 2;
   for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
   await using connections = await Connections.open(flags, host);
-  for (const recipe of recipes) connections.check(recipe); // throws before any run starts
+  for (const recipe of recipes) connections.connectionOf(recipe); // throws before any run starts
   let current = recipes;
   const { settings } = connections;
   const redactor = redactorFor(host);
@@ -127,7 +127,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
       }
       for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
       for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
-      for (const recipe of recipes) connections.check(recipe);
+      for (const recipe of recipes) connections.connectionOf(recipe);
       secret = secretReader(recipes, host, redactor);
       current = recipes;
       await scheduler.reload(recipes);
