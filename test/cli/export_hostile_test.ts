@@ -14,7 +14,7 @@ function exporting(count: number) {
   return {
     broker: book.broker,
     out: book.out,
-    again: (more: readonly string[] = [], env: Record<string, string> = {}) =>
+    exportDay: (more: readonly string[] = [], env: Record<string, string> = {}) =>
       cli([...words, "--out", book.out, "--gateway", book.broker.url, ...more], { columns: 100, env }),
     [Symbol.asyncDispose]: () => book[Symbol.asyncDispose](),
   };
@@ -22,10 +22,10 @@ function exporting(count: number) {
 
 Deno.test("export day-book ends with 7 when rows disappear, names them, and says where both readings are", async () => {
   await using exported = exporting(3);
-  const first = await exported.again(["--accounts", "securities"]);
+  const first = await exported.exportDay(["--accounts", "securities"]);
   assertEquals([first.code, first.out.includes("final   written")], [0, true]);
   exported.broker.script = bookOf("us", 2);
-  const { code, out } = await exported.again(["--accounts", "securities", "--refresh"]);
+  const { code, out } = await exported.exportDay(["--accounts", "securities", "--refresh"]);
   assertEquals(code, 7);
   assertStringIncludes(out, "provisional  disputed");
   const [day, beside] = [`"${exported.out}/${DAY}"`, `"${exported.out}/${DAY}.disputed-1"`];
@@ -37,7 +37,7 @@ Deno.test("export day-book ends with 7 when rows disappear, names them, and says
     out,
     `${DAY} us fills: buy 100 AAPL at 350.20 (order 3, 09:30:05) is in ${DAY} but not in the new`,
   );
-  const { days } = JSON.parse((await exported.again(["--accounts", "securities", "--json"])).out);
+  const { days } = JSON.parse((await exported.exportDay(["--accounts", "securities", "--json"])).out);
   assertEquals([days[0].action, days[0].status, days[0].beside], ["disputed", "provisional", [
     `${exported.out}/${DAY}.disputed-1`,
   ]]);
@@ -45,16 +45,16 @@ Deno.test("export day-book ends with 7 when rows disappear, names them, and says
 
 Deno.test("export day-book names the lists that it did not read, and --accounts chooses the lists", async () => {
   await using exported = exporting(2);
-  const both = await exported.again();
+  const both = await exported.exportDay();
   assertEquals(both.code, 7);
   assertStringIncludes(
     both.out,
     `${DAY}: futures: futures_fills were not read: Cannot complete futures.fillsHistory: 1007 no futures account\n`,
   );
   assertStringIncludes(both.out, "\nif the account has no futures, add --accounts securities\n");
-  const onlySecurities = await exported.again(["--accounts", "securities"]);
+  const onlySecurities = await exported.exportDay(["--accounts", "securities"]);
   assertEquals([onlySecurities.code, onlySecurities.out.includes("futures")], [0, false]);
-  const wrong = await exported.again(["--accounts", "stocks"]);
+  const wrong = await exported.exportDay(["--accounts", "stocks"]);
   assertEquals(wrong.code, 2);
   assertStringIncludes(wrong.err, 'Cannot use --accounts "stocks": expected one of securities, futures');
 });
@@ -63,7 +63,7 @@ Deno.test("export day-book says why a day is provisional if nothing confirms it"
   await using exported = exporting(0);
   exported.broker.answer = ({ key }) =>
     key.startsWith("TradeQueryMarginFundInfo") ? refusal("1008 call failed") : undefined;
-  const { code, out } = await exported.again(["--accounts", "securities"]);
+  const { code, out } = await exported.exportDay(["--accounts", "securities"]);
   assertEquals(code, 0);
   assertStringIncludes(
     out,
@@ -73,22 +73,22 @@ Deno.test("export day-book says why a day is provisional if nothing confirms it"
 
 Deno.test("export day-book rejects another account's folder, by its orders and by --owner", async () => {
   await using exported = exporting(2);
-  await exported.again(["--accounts", "securities", "--owner", "savings"]);
-  const named = await exported.again(["--accounts", "securities", "--owner", "trading"]);
+  await exported.exportDay(["--accounts", "securities", "--owner", "savings"]);
+  const named = await exported.exportDay(["--accounts", "securities", "--owner", "trading"]);
   assertEquals(named.code, 1);
   assertStringIncludes(
     named.err,
     "the folder belongs to an account with another name; export each account into its own folder",
   );
   exported.broker.script = bookOf("us", 2, { prefix: "other-" });
-  const other = await exported.again(["--accounts", "securities"]);
+  const other = await exported.exportDay(["--accounts", "securities"]);
   assertEquals(other.code, 1);
   assertStringIncludes(other.err, `the broker shows other orders for ${DAY} than the folder contains`);
 });
 
 Deno.test("export day-book with --wire also writes the rows as the broker sent them", async () => {
   await using exported = exporting(2);
-  assertEquals((await exported.again(["--accounts", "securities", "--wire"])).code, 0);
+  assertEquals((await exported.exportDay(["--accounts", "securities", "--wire"])).code, 0);
   const lines = Deno.readTextFileSync(`${exported.out}/${DAY}/fills.wire.jsonl`).trimEnd().split("\n");
   assertEquals(lines.map((line) => JSON.parse(line).wire.entrustId), ["1", "2"]);
 });
@@ -101,7 +101,7 @@ for (const password of PASSWORDS) {
     await using exported = exporting(3);
     const names = () => [...Deno.readDirSync(exported.out)].map(({ name }) => name).sort();
     const env = { HSGATE_TRADE_PASSWORD: password, HSGATE_TRADE_PASSWORD_KEY: KEY };
-    const again = (...more: string[]) => exported.again(["--accounts", "securities", ...more], env);
+    const again = (...more: string[]) => exported.exportDay(["--accounts", "securities", ...more], env);
     const honest = exported.broker.script;
     const [fills, orders] = [
       "TradeQueryHistoryDeliverList P 20250815",
@@ -138,7 +138,7 @@ for (const password of PASSWORDS) {
 Deno.test("export day-book keeps a day whose figures equal a short password of digits", async () => {
   await using exported = exporting(2);
   const env = { HSGATE_TRADE_PASSWORD: "35020", HSGATE_TRADE_PASSWORD_KEY: KEY };
-  assertEquals((await exported.again(["--accounts", "securities"], env)).code, 0);
+  assertEquals((await exported.exportDay(["--accounts", "securities"], env)).code, 0);
 });
 
 Deno.test("the step export-day-book keeps no file of a day with a secret, and the days before it stay", async () => {

@@ -58,7 +58,7 @@ export interface Book extends AsyncDisposable {
   broker: ScriptedGateway;
   out: string;
   /** Exports DAY into the folder, with options of this export. */
-  again: (options?: Partial<DayBookOptions>) => Promise<DayBookResult>;
+  exportDay: (options?: Partial<DayBookOptions>) => Promise<DayBookResult>;
   /** Returns the texts of the files of a day or of a disputed reading, by name. */
   files: (name: string) => Record<string, string>;
   /** Returns the visible names in the folder, sorted. */
@@ -72,7 +72,7 @@ export function openBook(script: Script, options: Partial<DayBookOptions> = {}):
   return {
     broker,
     out: folder.path,
-    again: (more = {}) => {
+    exportDay: (more = {}) => {
       const all = { now: () => LATER, ...options, ...more };
       broker.clock = all.now;
       return exportDayBook(broker.client, {

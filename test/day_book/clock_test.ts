@@ -18,7 +18,7 @@ Deno.test("exportDayBook() makes no day final while the broker's clock differs, 
   for (const [off, shown] of [[61, "1 min 1 s behind"], [-7500, "2 h 5 min ahead of"]] as const) {
     book.broker.date = () => new Date(LATER + off * SECOND).toUTCString();
     const told: DayBookEvent[] = [];
-    const result = await book.again({ onProgress: (event) => told.push(event) });
+    const result = await book.exportDay({ onProgress: (event) => told.push(event) });
     const [day] = result.days;
     assertEquals([result.ok, result.clockDifferenceMs, day?.status, day?.rows.fills], [
       false,
@@ -35,11 +35,11 @@ Deno.test("exportDayBook() makes no day final while the broker's clock differs, 
   }
   // The control: clocks that differ by less than a minute.
   book.broker.date = () => new Date(LATER + 59 * SECOND).toUTCString();
-  const near = await book.again({ refresh: true });
+  const near = await book.exportDay({ refresh: true });
   assertEquals([near.ok, near.days[0]?.status, near.clockDifferenceMs], [true, "final", undefined]);
   // A final day stays final.
   book.broker.date = () => new Date(0 + LATER - 86_400 * SECOND).toUTCString();
-  const late = await book.again({ refresh: true });
+  const late = await book.exportDay({ refresh: true });
   assertEquals([late.ok, late.days[0]?.status, late.days[0]?.action], [false, "final", "kept-final"]);
 });
 
@@ -47,7 +47,7 @@ Deno.test("exportDayBook() without the broker's time keeps a day provisional if 
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   book.broker.date = () => "soon";
   const told: DayBookEvent[] = [];
-  const unknown = await book.again({ onProgress: (event) => told.push(event) });
+  const unknown = await book.exportDay({ onProgress: (event) => told.push(event) });
   assertEquals([unknown.ok, unknown.brokerClock, unknown.days[0]?.status], [true, "unknown", "provisional"]);
   assertEquals(unknown.days[0]?.provisionalBecause, [
     "us: the broker's time is unknown, and the day has not been over for a week by this machine's clock",
@@ -55,10 +55,10 @@ Deno.test("exportDayBook() without the broker's time keeps a day provisional if 
   assertEquals(told.filter(({ type }) => type === "clock-unknown").length, 1);
   assertEquals(summaryOf(book.files(DAY)).brokerClock, "unknown");
   // The controls: a day that ended long ago, and a broker that sends its time.
-  const late = await book.again({ now: () => LATER + 4 * 86_400 * SECOND });
+  const late = await book.exportDay({ now: () => LATER + 4 * 86_400 * SECOND });
   assertEquals([late.brokerClock, late.days[0]?.status], ["unknown", "final"]);
   await using timed = openBook(bookOf("us", 3), { markets: ["us"] });
-  const { brokerClock, days: [day] } = await timed.again();
+  const { brokerClock, days: [day] } = await timed.exportDay();
   assertEquals([brokerClock, day?.status], [undefined, "final"]);
   assertEquals(summaryOf(timed.files(DAY)).brokerClock, undefined);
 });
@@ -83,7 +83,7 @@ Deno.test("exportDayBook() ignores invalid times in answers and quotes: it repor
         }))
         : undefined;
     const told: DayBookEvent[] = [];
-    const result = await book.again({ onProgress: (event) => told.push(event) });
+    const result = await book.exportDay({ onProgress: (event) => told.push(event) });
     const { brokerClock, clockDifferenceMs, days: [day] } = result;
     assertEquals([brokerClock, clockDifferenceMs, day?.status], [
       isValid ? undefined : "unknown",
@@ -109,7 +109,7 @@ Deno.test("exportDayBook() takes the broker's time from a quote if no answer car
   const monday = Date.parse("2025-08-18T09:00:00+08:00");
   const at = async (time: string, now = monday) => {
     quotedAt(time);
-    const { ok, brokerClock, clockDifferenceMs, days: [day] } = await book.again({
+    const { ok, brokerClock, clockDifferenceMs, days: [day] } = await book.exportDay({
       now: () => now,
       refresh: true,
     });

@@ -10,7 +10,7 @@ const LONG_AGO = "2025-06-13";
 
 Deno.test("exportDayBook() accepts an empty day of a quiet account if the funds query works", async () => {
   await using book = openBook({});
-  const { ok, days: [day] } = await book.again();
+  const { ok, days: [day] } = await book.exportDay();
   assertEquals([ok, day?.action, day?.status, day?.provisionalBecause], [true, "written", "final", []]);
   const { checks } = summaryOf(book.files(DAY));
   assertEquals(checks.find(({ check }: { check: string }) => check === "empty"), {
@@ -20,7 +20,7 @@ Deno.test("exportDayBook() accepts an empty day of a quiet account if the funds 
     detail: "another answer of the broker confirms that the day is empty",
     differences: 0,
   });
-  assertEquals((await book.again()).days[0]?.action, "kept");
+  assertEquals((await book.exportDay()).days[0]?.action, "kept");
 });
 
 const broken = {
@@ -32,12 +32,12 @@ for (const [what, answer] of Object.entries(broken)) {
   Deno.test(`exportDayBook() leaves an empty day provisional if the funds query returns ${what}`, async () => {
     await using book = openBook({});
     book.broker.answer = ({ key }) => key.startsWith("TradeQueryMarginFundInfo") ? answer : undefined;
-    const { days: [day] } = await book.again();
+    const { days: [day] } = await book.exportDay();
     assertEquals(day?.status, "provisional");
     assertStringIncludes(day!.provisionalBecause[0]!, "hk: no list has a row, and the funds ");
     // The day is not done: the next export queries it again.
     book.broker.answer = () => undefined;
-    assertEquals((await book.again()).days[0]?.status, "final");
+    assertEquals((await book.exportDay()).days[0]?.status, "final");
   });
 }
 
@@ -46,26 +46,26 @@ Deno.test("exportDayBook() makes no day final if answers lack their lists, and n
     await using book = openBook({});
     book.broker.answer = ({ key }) =>
       key.startsWith("TradeQueryHistoryDeliverList") ? okText(answer) : undefined;
-    const { days: [day] } = await book.again();
+    const { days: [day] } = await book.exportDay();
     assertEquals(day?.status, "provisional");
     assertStringIncludes(day!.provisionalBecause.join(), `${got}: expected a list, got null`);
     // The day is not done: the next export queries it again.
     book.broker.answer = () => undefined;
-    assertEquals((await book.again()).days[0]?.status, "final");
+    assertEquals((await book.exportDay()).days[0]?.status, "final");
   }
 });
 
 Deno.test("exportDayBook() accepts an empty day if the lists around it show other days, even if the funds query returns nothing", async () => {
   await using book = openBook(bookOf("hk", 5, { day: BEFORE }));
   book.broker.answer = ({ key }) => key.startsWith("TradeQueryMarginFundInfo") ? okText("null") : undefined;
-  assertEquals((await book.again()).days[0]?.status, "final");
+  assertEquals((await book.exportDay()).days[0]?.status, "final");
 });
 
 Deno.test("exportDayBook() reports a day whose own lists are empty, while the lists around it have rows of that day", async () => {
   await using book = openBook(bookOf("hk", 5));
   book.broker.answer = ({ key, params }) =>
     isList(key) && params.startDate === params.endDate ? okText('{"data":[]}') : undefined;
-  const { ok, days: [day], differences } = await book.again();
+  const { ok, days: [day], differences } = await book.exportDay();
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 0]);
   assertEquals(differences.map(({ check, message }) => [check, message]), [[
     "empty",
@@ -76,23 +76,23 @@ Deno.test("exportDayBook() reports a day whose own lists are empty, while the li
 
 Deno.test("exportDayBook() does not accept empty lists for weeks in which the folder has trades", async () => {
   await using book = openBook(bookOf("hk", 5, { day: BEFORE }), { owner: "mine" });
-  await book.again({ from: BEFORE, to: BEFORE });
+  await book.exportDay({ from: BEFORE, to: BEFORE });
   book.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
-  const { days: [day] } = await book.again();
+  const { days: [day] } = await book.exportDay();
   assertEquals([day?.action, day?.status], ["written", "provisional"]);
   assertEquals(day?.provisionalBecause, [
     "hk: no list has a row, and the lists from 2025-08-07 to 2025-08-20 are empty too, but the kept day 2025-08-13 has rows",
   ]);
   // The control: trades long ago prove nothing about these weeks.
   await using quiet = openBook(bookOf("hk", 5, { day: LONG_AGO }));
-  await quiet.again({ from: LONG_AGO, to: LONG_AGO });
-  assertEquals((await quiet.again()).days[0]?.status, "final");
+  await quiet.exportDay({ from: LONG_AGO, to: LONG_AGO });
+  assertEquals((await quiet.exportDay()).days[0]?.status, "final");
 });
 
 Deno.test("exportDayBook() accepts an empty day whose answers lack lists only if one of its lists is present", async () => {
   await using book = openBook(bookOf("hk", 5));
   book.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
-  const { ok, days: [day] } = await book.again();
+  const { ok, days: [day] } = await book.exportDay();
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 0]);
   assertStringIncludes(day!.provisionalBecause[0]!, "the answer contains no list");
   assertStringIncludes(day!.incomplete[0]!, "the answer contains no list");
@@ -100,19 +100,19 @@ Deno.test("exportDayBook() accepts an empty day whose answers lack lists only if
   for (const there of ["Deliver", "Entrust", "FundJour"]) {
     await using one = openBook({});
     one.broker.answer = ({ key }) => isList(key) && !key.includes(there) ? okText("{}") : undefined;
-    assertEquals((await one.again()).days[0]?.status, "final", there);
+    assertEquals((await one.exportDay()).days[0]?.status, "final", there);
   }
   // The same applies to a day between days with rows.
   await using between = openBook(bookOf("hk", 5, { day: BEFORE }));
   between.broker.answer = ({ key, rows }) => isList(key) && rows.length === 0 ? okText("{}") : undefined;
-  assertEquals((await between.again()).days[0]?.status, "final");
+  assertEquals((await between.exportDay()).days[0]?.status, "final");
 });
 
 Deno.test("exportDayBook() stops at an answer that has other members instead of a list", async () => {
   for (const answer of ['{"foo":1}', '{"code":500,"message":"internal error"}', '{"data":{"code":500}}']) {
     await using book = openBook(bookOf("hk", 5));
     book.broker.answer = ({ key }) => isList(key) ? okText(answer) : undefined;
-    const error = await assertRejects(() => book.again(), DayBookError);
+    const error = await assertRejects(() => book.exportDay(), DayBookError);
     assertStringIncludes(error.message, 'expected a list under "data", got {');
     assertEquals(book.names(), []);
   }
@@ -122,14 +122,14 @@ Deno.test("exportDayBook() reports a list that is left out although the day's ot
   for (const list of ["Deliver", "Entrust", "FundJour"]) {
     await using book = openBook(bookOf("hk", 5));
     book.broker.answer = ({ key }) => isList(key) && key.includes(list) ? okText("{}") : undefined;
-    const { ok, days: [day] } = await book.again();
+    const { ok, days: [day] } = await book.exportDay();
     assertEquals([ok, day?.status], [false, "provisional"], list);
   }
 });
 
 Deno.test("exportDayBook() queries each range of weeks once for all its empty days, and the funds once", async () => {
   await using book = openBook({});
-  await book.again({ from: "2025-08-14", to: "2025-08-19" });
+  await book.exportDay({ from: "2025-08-14", to: "2025-08-19" });
   const asked = (name: string) => book.broker.calls.filter((call) => call.startsWith(name)).length;
   assertEquals(asked("TradeQueryMarginFundInfo"), 1);
   // The export queries each day, each trading day with its neighbours, and once the weeks for all of them.
@@ -147,7 +147,7 @@ Deno.test("exportDayBook() accepts rows in one list of a day as evidence that th
   for (const script of scripts) {
     await using book = openBook(script);
     book.broker.answer = ({ key }) => key.startsWith("TradeQueryMarginFundInfo") ? okText("null") : undefined;
-    assertEquals((await book.again()).days[0]?.status, "final");
+    assertEquals((await book.exportDay()).days[0]?.status, "final");
   }
 });
 
@@ -160,7 +160,7 @@ Deno.test("exportDayBook() makes no new empty day final while the lists around i
     const page = rows.slice(0, 10).map((row, index) => ({ ...row, queryParamStr: `${index + 1}` }));
     return okText(JSON.stringify({ data: page }));
   };
-  const { days: [day] } = await book.again({ now: () => EVENING + 86_400_000 });
+  const { days: [day] } = await book.exportDay({ now: () => EVENING + 86_400_000 });
   assertEquals(day?.status, "provisional");
   assertStringIncludes(
     day!.provisionalBecause[0]!,

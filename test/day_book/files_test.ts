@@ -42,7 +42,7 @@ const inoOf = (path: string) => Deno.statSync(path).ino ?? 0;
 Deno.test("exportDayBook() syncs every file, its folder and the parent folder to the disk, in that order", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "mine" });
   const out = `${book.out}/new/books`;
-  const calls = await watched(() => book.again({ out, wire: true }));
+  const calls = await watched(() => book.exportDay({ out, wire: true }));
   const place = `${out}/${DAY}`;
   const published = calls.findIndex((each) => each.call === "rename" && each.to === place);
   assert(published > 0, "the day was renamed to its final name");
@@ -71,11 +71,11 @@ Deno.test("exportDayBook() syncs every file, its folder and the parent folder to
 
 Deno.test("exportDayBook() syncs the folder after the renames that set a day aside and drop a disputed reading", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
-  await book.again();
+  await book.exportDay();
   book.broker.script = bookOf("us", 2);
-  await book.again();
+  await book.exportDay();
   book.broker.script = bookOf("us", 4);
-  const calls = await watched(() => book.again());
+  const calls = await watched(() => book.exportDay());
   const out = inoOf(book.out);
   for (const name of [`.${DAY}.previous`, `.${DAY}.disputed-1.dropped`]) {
     const renamed = calls.findIndex((each) => each.call === "rename" && each.to === `${book.out}/${name}`);
@@ -98,14 +98,14 @@ const damages: Record<string, [damage: (path: string) => void, reason: string, r
 for (const [what, [damage, reason, restoredReason]] of Object.entries(damages)) {
   Deno.test(`exportDayBook() does not report a day as kept if one of its files ${what}`, async () => {
     await using book = openBook(bookOf("us", 3), { markets: ["us"] });
-    await book.again();
-    assertEquals((await book.again()).days[0]?.action, "kept");
+    await book.exportDay();
+    assertEquals((await book.exportDay()).days[0]?.action, "kept");
     const whole = book.files(DAY);
     damage(`${book.out}/${DAY}/fills.csv`);
     const broken = book.files(DAY);
     // The broker no longer has the same data: the day stays as it is, and the message says what to do.
     book.broker.script = bookOf("us", 4);
-    const { ok, days: [day], differences } = await book.again();
+    const { ok, days: [day], differences } = await book.exportDay();
     assertEquals([ok, day?.action, day?.beside.length], [false, "disputed", 1]);
     assertEquals([differences[0]?.check, differences[0]?.expected.length], ["files", "sha256 ".length + 64]);
     assertEquals(
@@ -117,24 +117,24 @@ for (const [what, [damage, reason, restoredReason]] of Object.entries(damages)) 
     // The broker has the same data: the file is restored, and the damage is reported once.
     book.broker.script = bookOf("us", 3);
     Deno.removeSync(`${book.out}/${DAY}.disputed-1`, { recursive: true });
-    const restored = await book.again();
+    const restored = await book.exportDay();
     assertEquals([restored.ok, restored.days[0]?.action, restored.differenceCount], [false, "restored", 1]);
     assertStringIncludes(
       restored.differences[0]!.message,
       `fills.csv" ${restoredReason}: the broker sent the same data again, and the file is restored`,
     );
     assertEquals(book.files(DAY), whole);
-    const after = await book.again();
+    const after = await book.exportDay();
     assertEquals([after.ok, after.days[0]?.action], [true, "kept"]);
   });
 }
 
 Deno.test("exportDayBook() compares a damaged day with the files that are undamaged", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
-  await book.again();
+  await book.exportDay();
   Deno.truncateSync(`${book.out}/${DAY}/fills.jsonl`, 100);
   book.broker.script = bookOf("us", 2);
-  const { differences } = await book.again();
+  const { differences } = await book.exportDay();
   assertEquals(differences.map(({ check, list }) => `${check} ${list ?? ""}`), [
     "files ",
     "rows fills",
@@ -145,12 +145,12 @@ Deno.test("exportDayBook() compares a damaged day with the files that are undama
 
 Deno.test("exportDayBook() does not remove a damaged reading that contradicts a day", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
-  await book.again();
+  await book.exportDay();
   book.broker.script = bookOf("us", 2);
-  await book.again();
+  await book.exportDay();
   Deno.truncateSync(`${book.out}/${DAY}.disputed-1/fills.csv`, 100);
   book.broker.script = bookOf("us", 3);
-  const { ok, days: [day] } = await book.again();
+  const { ok, days: [day] } = await book.exportDay();
   assertEquals([ok, day?.action, book.names()], [false, "disputed", [DAY, `${DAY}.disputed-1`]]);
 });
 
@@ -158,17 +158,17 @@ Deno.test("exportDayBook() reports a damaged summary, and still exports another 
   await using book = openBook({ ...bookOf("us", 3), ...bookOf("us", 2, { day: "2025-08-14" }) }, {
     markets: ["us"],
   });
-  await book.again();
+  await book.exportDay();
   Deno.writeTextFileSync(`${book.out}/${DAY}/summary.json`, "{");
-  const error = await assertRejects(() => book.again(), DayBookError);
+  const error = await assertRejects(() => book.exportDay(), DayBookError);
   assertEquals(error.code, "not-a-day-book");
   assertStringIncludes(error.message, "its summary.json is missing or damaged; move it away, restore it");
-  assertEquals((await book.again({ from: "2025-08-14", to: "2025-08-14" })).days[0]?.action, "written");
+  assertEquals((await book.exportDay({ from: "2025-08-14", to: "2025-08-14" })).days[0]?.action, "written");
 });
 
 Deno.test("exportDayBook() accepts no day with a forged summary.json, without digests of its files, or with a link as a file", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
-  await book.again();
+  await book.exportDay();
   const [folder, path] = [`${book.out}/${DAY}`, `${book.out}/${DAY}/summary.json`];
   const original = Deno.readTextFileSync(path);
   const changed = (change: Record<string, unknown>) =>
@@ -192,14 +192,14 @@ Deno.test("exportDayBook() accepts no day with a forged summary.json, without di
     ]
   ) {
     changed(wrong);
-    const error = await assertRejects(() => book.again(), DayBookError);
+    const error = await assertRejects(() => book.exportDay(), DayBookError);
     assertEquals(error.code, "not-a-day-book", JSON.stringify(wrong));
   }
   Deno.writeTextFileSync(path, "null");
-  assertEquals((await assertRejects(() => book.again(), DayBookError)).code, "not-a-day-book");
+  assertEquals((await assertRejects(() => book.exportDay(), DayBookError)).code, "not-a-day-book");
   // Without digests any content would count as exported.
   changed({ files: {} });
-  const { days: [day], differences } = await book.again();
+  const { days: [day], differences } = await book.exportDay();
   assertEquals(day?.action, "disputed");
   assertEquals(
     [differences[0]?.expected, differences[0]?.actual],
@@ -212,7 +212,7 @@ Deno.test("exportDayBook() accepts no day with a forged summary.json, without di
   Deno.symlinkSync("../secret", `${folder}/fills.csv`);
   for (const change of [{}, { files: {} }]) {
     changed(change);
-    assertEquals((await assertRejects(() => book.again(), DayBookError)).code, "link");
+    assertEquals((await assertRejects(() => book.exportDay(), DayBookError)).code, "link");
   }
 });
 
@@ -234,7 +234,7 @@ Deno.test("exportDayBook() writes and publishes nothing through a link that repl
     let isPlanted = false;
     const error = await assertRejects(
       () =>
-        book.again({
+        book.exportDay({
           onProgress: (event) => event.type === "stage" && event.stage === stage && plant(),
           hasSecret: () => {
             if (stage === "hasSecret" && !isPlanted) plant();
@@ -300,14 +300,14 @@ Deno.test("exportDayBook() keeps final days that an older version wrote, and rea
     const settings = { markets, formats, futures: false };
     Deno.writeTextFileSync(path, JSON.stringify({ ...summary, version: 1, settings, checks }));
   };
-  await book.again();
+  await book.exportDay();
   older(`${book.out}/${DAY}/summary.json`);
-  assertEquals((await book.again()).days[0]?.action, "kept");
+  assertEquals((await book.exportDay()).days[0]?.action, "kept");
   const empty = { from: "2025-08-01", to: "2025-08-01" };
-  await book.again(empty);
+  await book.exportDay(empty);
   older(`${book.out}/2025-08-01/summary.json`);
   book.broker.script = { ...book.broker.script, ...bookOf("us", 2, { day: "2025-08-01" }) };
-  const again = await book.again(empty);
+  const again = await book.exportDay(empty);
   assertEquals([again.days[0]?.action, again.days[0]?.rows.fills], ["replaced", 2]);
 });
 
@@ -336,7 +336,7 @@ Deno.test("exportDayBook() unlocks explicitly: closing the file is not enough wh
     unlockSync.call(this);
   };
   try {
-    await book.again();
+    await book.exportDay();
   } finally {
     Deno.FsFile.prototype.unlockSync = unlockSync;
   }

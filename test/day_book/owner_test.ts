@@ -13,11 +13,11 @@ const NEXT = "2025-08-18";
 Deno.test("exportDayBook() rejects another account, recognized by its orders, and writes nothing", async () => {
   for (const now of [LATER, EVENING]) {
     await using book = openBook(bookOf("hk", 20), { now: () => now });
-    await book.again();
+    await book.exportDay();
     const before = readTree(book.out);
     book.broker.script = bookOf("hk", 25, { prefix: "other-" });
     for (const refresh of [false, true]) {
-      const error = await assertRejects(() => book.again({ refresh }), DayBookError);
+      const error = await assertRejects(() => book.exportDay({ refresh }), DayBookError);
       assertEquals(error.code, "other-account");
       assertStringIncludes(
         error.message,
@@ -28,16 +28,16 @@ Deno.test("exportDayBook() rejects another account, recognized by its orders, an
     }
     // The control: one common order is enough, because an earlier reading may have missed the others.
     book.broker.script = bookOf("hk", 30);
-    assertEquals((await book.again({ refresh: true })).days[0]?.action, "replaced");
+    assertEquals((await book.exportDay({ refresh: true })).days[0]?.action, "replaced");
   }
 });
 
 Deno.test("exportDayBook() rejects an account without orders on the folder's days before it writes a new day", async () => {
   await using book = openBook(bookOf("hk", 5));
-  await book.again();
+  await book.exportDay();
   const before = readTree(book.out);
   book.broker.script = bookOf("hk", 3, { day: NEXT, prefix: "other-" });
-  const error = await assertRejects(() => book.again({ from: NEXT, to: NEXT }), DayBookError);
+  const error = await assertRejects(() => book.exportDay({ from: NEXT, to: NEXT }), DayBookError);
   assertEquals(error.code, "other-account");
   assertStringIncludes(
     error.message,
@@ -45,21 +45,21 @@ Deno.test("exportDayBook() rejects an account without orders on the folder's day
   );
   assertEquals(readTree(book.out), before);
   // A user who is sure of the account names it.
-  const named = await book.again({ from: NEXT, to: NEXT, owner: "mine" });
+  const named = await book.exportDay({ from: NEXT, to: NEXT, owner: "mine" });
   assertEquals(named.days[0]?.action, "written");
   // A broker that shows nothing at all is not another account; the day just does not become final.
   book.broker.script = {};
-  assertEquals((await book.again({ refresh: true })).days[0]?.action, "disputed");
+  assertEquals((await book.exportDay({ refresh: true })).days[0]?.action, "disputed");
 });
 
 Deno.test("exportDayBook() rejects an account that shows only fund journal rows or fills, and no orders", async () => {
   for (const list of ["FundJour", "Deliver"]) {
     await using book = openBook(bookOf("hk", 5));
-    await book.again();
+    await book.exportDay();
     const before = readTree(book.out);
     const rows = Object.entries(bookOf("hk", 1, { day: NEXT, prefix: "other-" }));
     book.broker.script = Object.fromEntries(rows.filter(([key]) => key.includes(list)));
-    const error = await assertRejects(() => book.again({ from: NEXT, to: NEXT }), DayBookError);
+    const error = await assertRejects(() => book.exportDay({ from: NEXT, to: NEXT }), DayBookError);
     assertEquals(error.code, "other-account");
     const name = list === "FundJour" ? "fund_journal" : "fills";
     assertStringIncludes(
@@ -67,43 +67,43 @@ Deno.test("exportDayBook() rejects an account that shows only fund journal rows 
       `shows ${name} of ${NEXT} and none of the orders in the folder for ${DAY}`,
     );
     assertEquals(readTree(book.out), before);
-    assertEquals((await book.again({ from: NEXT, to: NEXT, owner: "mine" })).days[0]?.action, "written");
+    assertEquals((await book.exportDay({ from: NEXT, to: NEXT, owner: "mine" })).days[0]?.action, "written");
   }
 });
 
 Deno.test("exportDayBook() makes no day final for an account that shows none of the folder's orders", async () => {
   const quiet = "2025-08-14";
   await using book = openBook(bookOf("hk", 5));
-  await book.again();
+  await book.exportDay();
   // Another account, which traded on a day outside the export.
   book.broker.script = bookOf("hk", 3, { day: "2025-08-13", prefix: "other-" });
-  const { ok, days: [day] } = await book.again({ from: quiet, to: quiet });
+  const { ok, days: [day] } = await book.exportDay({ from: quiet, to: quiet });
   assertEquals([ok, day?.status], [false, "provisional"]);
   const why = `the broker shows none of the orders in the folder for ${DAY}, so it may be another account`;
   assertStringIncludes(day!.incomplete[0]!, why);
   assertStringIncludes(day!.provisionalBecause[0]!, why);
   // The controls: the account's name, and an account that shows one of the orders.
-  const named = await book.again({ from: quiet, to: quiet, owner: "mine" });
+  const named = await book.exportDay({ from: quiet, to: quiet, owner: "mine" });
   assertEquals([named.ok, named.days[0]?.status], [true, "final"]);
   await using own = openBook(bookOf("hk", 5));
-  await own.again();
-  const next = await own.again({ from: quiet, to: quiet });
+  await own.exportDay();
+  const next = await own.exportDay({ from: quiet, to: quiet });
   assertEquals([next.ok, next.days[0]?.status], [true, "final"]);
 });
 
 Deno.test("exportDayBook() accepts only the account's name for a folder, and does not store the name", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "Savings 8812345" });
-  await book.again();
+  await book.exportDay();
   const text = Deno.readTextFileSync(`${book.out}/account.json`);
   assert(/^[0-9a-f]{12}$/.test(JSON.parse(text).digests.name));
   assert(!text.includes("8812345") && !text.includes("Savings"));
-  const error = await assertRejects(() => book.again({ owner: "Trading" }), DayBookError);
+  const error = await assertRejects(() => book.exportDay({ owner: "Trading" }), DayBookError);
   assertEquals(error.code, "other-account");
   assertStringIncludes(error.message, "the folder belongs to an account with another name");
-  assertEquals((await book.again()).days[0]?.action, "kept");
+  assertEquals((await book.exportDay()).days[0]?.action, "kept");
   // A named account is accepted when the broker no longer shows the folder's days.
   book.broker.script = bookOf("hk", 3, { day: NEXT, prefix: "new-" });
-  assertEquals((await book.again({ from: NEXT, to: NEXT })).days[0]?.action, "written");
+  assertEquals((await book.exportDay({ from: NEXT, to: NEXT })).days[0]?.action, "written");
 });
 
 Deno.test("exportDayBook() accepts only the developer key of the folder's account, until orders prove a new key", async () => {
@@ -138,10 +138,10 @@ Deno.test("exportDayBook() accepts only the developer key of the folder's accoun
 
 Deno.test("exportDayBook() does not guess the owner of a folder whose account file is unreadable", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "mine" });
-  await book.again();
+  await book.exportDay();
   for (const text of ["{", "null", '{"digests":null}', '{"digests":[]}']) {
     Deno.writeTextFileSync(`${book.out}/account.json`, text);
-    const error = await assertRejects(() => book.again(), DayBookError);
+    const error = await assertRejects(() => book.exportDay(), DayBookError);
     assertStringIncludes(error.message, "account.json");
   }
 });

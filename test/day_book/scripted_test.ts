@@ -198,7 +198,7 @@ Deno.test("exportDayBook() lists every difference with its row, in the file and 
 });
 
 Deno.test("exportDayBook() accepts a rounded mean price of a merged fill, but not in US fills", async () => {
-  // 900 shares, two thirds at 10.00 and one at 10.02: the mean 10.00666… is shown as 10.0067.
+  // 600 shares at 10.00 and 300 at 10.02: the mean 10.00666… is shown as 10.0067.
   const merged = { ...buy, businessPrice: "10.0067", businessAmount: "900", businessBalance: "9006.00" };
   const line = { ...bought, businessBalance: "-9064.98" };
   const hk = await exported(bookOf([merged], [line]));

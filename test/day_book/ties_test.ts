@@ -194,7 +194,7 @@ function exporting(script: Script, formats?: DayBookFormat[]) {
   return {
     broker,
     folder,
-    again: async (refresh = false) => {
+    exportDay: async (refresh = false) => {
       const { days: [day], ...result } = await exportDayBook(broker.client, {
         markets: ["hk"],
         accounts: ["securities"],
@@ -222,14 +222,14 @@ for (
 ) {
   Deno.test(`exportDayBook() with no ${what} is not ok and not final, and the next run corrects it`, async () => {
     await using book = exporting(spoiled);
-    const first = await book.again();
+    const first = await book.exportDay();
     assertEquals(first.differences.map((each) => each.check), [check]);
     assertEquals([first.ok, first.day.status, first.day.action], [false, "provisional", "written"]);
     assertEquals(first.day.provisionalBecause, ["hk: 1 difference was found"]);
     book.broker.script = scriptOf(lines);
-    const second = await book.again();
+    const second = await book.exportDay();
     assertEquals([second.ok, second.day.status, second.day.action], [true, "final", "replaced"]);
-    assertEquals((await book.again()).day.action, "kept");
+    assertEquals((await book.exportDay()).day.action, "kept");
   });
 }
 
@@ -240,7 +240,7 @@ for (const formats of [["csv"], ["jsonl"]] as DayBookFormat[][]) {
       businessBalance: "-1905.00",
     }];
     await using book = exporting(scriptOf(swapped), formats);
-    const { ok, differences } = await book.again();
+    const { ok, differences } = await book.exportDay();
     assertEquals(ok, false);
     assertEquals(differences.map(({ list, expected, actual }) => [list, expected, actual]), [
       ["fills", "-1005.00", "no line"],
@@ -259,21 +259,21 @@ for (const formats of [["csv"], ["jsonl"]] as DayBookFormat[][]) {
 
 Deno.test("exportDayBook() keeps a final day when a refresh returns the same rows without their date", async () => {
   await using book = exporting(scriptOf(lines));
-  assertEquals((await book.again()).day.action, "written");
+  assertEquals((await book.exportDay()).day.action, "written");
   const before = readTree(book.folder.path);
   book.broker.script = scriptOf(lines.map((line) => ({ ...line, time: "" })));
-  const { ok, day } = await book.again(true);
+  const { ok, day } = await book.exportDay(true);
   assertEquals([ok, day.action, day.status, day.differences], [true, "kept-final", "final", 0]);
   assertEquals(readTree(book.folder.path), before);
 });
 
 Deno.test("exportDayBook() reads a final day again if its summary shows that the journal was not compared", async () => {
   await using book = exporting(scriptOf(lines));
-  await book.again();
+  await book.exportDay();
   const path = `${book.folder.path}/${DAY}/summary.json`;
   const summary = JSON.parse(Deno.readTextFileSync(path));
   for (const each of summary.checks) if (each.check === "journal") each.result = "not-checkable";
   Deno.writeTextFileSync(path, JSON.stringify(summary));
-  assertEquals((await book.again()).day.action, "replaced");
-  assertEquals((await book.again()).day.action, "kept");
+  assertEquals((await book.exportDay()).day.action, "replaced");
+  assertEquals((await book.exportDay()).day.action, "kept");
 });

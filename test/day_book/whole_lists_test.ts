@@ -19,13 +19,13 @@ function pagesOf(most: number): (asked: ScriptedCall) => string | undefined {
 Deno.test("exportDayBook() reads every row of a server that gives twenty rows at a time", async () => {
   await using book = openBook(bookOf("us", 250), { markets: ["us"] });
   book.broker.answer = pagesOf(20);
-  const { ok, days: [day] } = await book.again();
+  const { ok, days: [day] } = await book.exportDay();
   const summary = summaryOf(book.files(DAY));
   assertEquals([ok, day?.status, summary.complete], [true, "final", true]);
   assertEquals(day?.rows, { fills: 250, orders: 250, fund_journal: 250 });
   // The control: the same rows in pages of the requested size.
   book.broker.answer = () => undefined;
-  const whole = await book.again();
+  const whole = await book.exportDay();
   assertEquals([whole.ok, whole.days[0]?.status, whole.days[0]?.rows.fills], [true, "final", 250]);
 });
 
@@ -33,7 +33,7 @@ Deno.test("exportDayBook() reports no list as complete if the broker rejects the
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   book.broker.answer = ({ key, params }) =>
     isList(key) && params.queryParamStr !== "0" ? refusal("1016 invalid parameter") : undefined;
-  const { ok, days: [day] } = await book.again();
+  const { ok, days: [day] } = await book.exportDay();
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 3]);
   assertStringIncludes(day!.incomplete[0]!, "the broker rejected the query for further rows");
 });
@@ -63,10 +63,10 @@ for (const [what, { list, member, says }] of Object.entries(undated)) {
       { ...right, [key]: right[key]!.map((row, index) => index === 1 ? { ...row, [member]: "" } : row) },
       { markets: ["us"] },
     );
-    const { days: [day] } = await book.again();
+    const { days: [day] } = await book.exportDay();
     assertEquals([day?.status, day?.provisionalBecause], ["provisional", [says]]);
     book.broker.script = right;
-    assertEquals((await book.again()).days[0]?.status, "final");
+    assertEquals((await book.exportDay()).days[0]?.status, "final");
   });
 }
 
@@ -85,7 +85,7 @@ Deno.test("exportDayBook() works with a broker without a list of futures orders,
     { ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] },
     BOTH,
   );
-  const { ok, days: [day] } = await book.again();
+  const { ok, days: [day] } = await book.exportDay();
   assertEquals([ok, day?.status, day?.markets.hk?.status], [false, "provisional", "final"]);
   assertEquals(day?.rows, { fills: 2, orders: 2, fund_journal: 2, futures_fills: 1 });
   assertEquals(day?.incomplete, [
@@ -103,13 +103,13 @@ Deno.test("exportDayBook() loses no futures fills if the broker rejects their qu
   };
   await using book = openBook({ ...bookOf("hk", 2), ...futures }, { ...BOTH, refresh: true });
   book.broker.answer = ({ key }) => key.startsWith("Futures") ? refusal("9999 maintenance") : undefined;
-  assertEquals((await book.again()).days[0]?.status, "provisional");
+  assertEquals((await book.exportDay()).days[0]?.status, "provisional");
   book.broker.answer = () => undefined;
-  assertEquals((await book.again()).days[0]?.status, "final");
+  assertEquals((await book.exportDay()).days[0]?.status, "final");
   const before = book.files(DAY);
   // The query is rejected after they were written: the day stays, and the result names the list.
   book.broker.answer = ({ key }) => key.startsWith("Futures") ? refusal("9999 maintenance") : undefined;
-  const { ok, days: [day], differences } = await book.again();
+  const { ok, days: [day], differences } = await book.exportDay();
   assertEquals([ok, day?.action], [false, "disputed"]);
   assertEquals(differences.map(({ list, expected, actual }) => [list, expected, actual]), [
     ["futures_fills", "1 rows", "not read"],
@@ -120,7 +120,7 @@ Deno.test("exportDayBook() loses no futures fills if the broker rejects their qu
 
 Deno.test("exportDayBook() queries only the accounts that it exports", async () => {
   await using book = openBook({ ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] });
-  await book.again();
+  await book.exportDay();
   assertEquals(book.broker.calls.filter((call) => call.startsWith("Futures")), []);
   await using other = openBook(
     {
@@ -129,7 +129,7 @@ Deno.test("exportDayBook() queries only the accounts that it exports", async () 
     },
     { accounts: ["futures"], markets: [] },
   );
-  const { ok, days: [day] } = await other.again();
+  const { ok, days: [day] } = await other.exportDay();
   assertEquals([ok, day?.status, day?.rows], [true, "final", { futures_fills: 1, futures_orders: 1 }]);
   assertEquals(other.broker.calls.filter((call) => call.startsWith("Trade")), []);
 });
@@ -139,7 +139,7 @@ Deno.test("exportDayBook() stops if the broker rejects the query for a list of s
   book.broker.answer = ({ key }) =>
     key.startsWith("TradeQueryHistoryFundJour") ? refusal("9999 maintenance") : undefined;
   let said = "";
-  await book.again().catch((error) => said = error.message);
+  await book.exportDay().catch((error) => said = error.message);
   assertStringIncludes(
     said,
     "Cannot export 2025-08-15: Cannot complete fundJournal.history: 9999 maintenance",
@@ -162,7 +162,7 @@ Deno.test("exportDayBook() calls today's list incomplete if its day changed betw
         JSON.stringify({ data: params.queryParamStr === "99" ? [{ ...next, queryParamStr: "100" }] : [] }),
       )
       : undefined;
-  const { ok, days: [day] } = await book.again({ now: () => Date.parse("2025-08-15T16:30:00-04:00") });
+  const { ok, days: [day] } = await book.exportDay({ now: () => Date.parse("2025-08-15T16:30:00-04:00") });
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 99]);
   assertEquals(day?.incomplete, [
     "us: fills may be incomplete: today's list also shows 2025-08-16, so it may no longer contain all rows of this day",
@@ -182,7 +182,7 @@ Deno.test("exportDayBook() calls today's list incomplete if it is emptied during
     emptied ||= params.queryParamStr === "198";
     return emptied ? okText(JSON.stringify({ data: [] })) : undefined;
   };
-  const { ok, days: [day] } = await book.again({ now });
+  const { ok, days: [day] } = await book.exportDay({ now });
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 198]);
   assertEquals(day?.incomplete, [
     "us: fills may be incomplete: Cannot read fills.today to its end: its last row is gone, so the list started again while " +
@@ -190,7 +190,7 @@ Deno.test("exportDayBook() calls today's list incomplete if it is emptied during
   ]);
   // The control: the same list without the change.
   book.broker.answer = () => undefined;
-  const whole = await book.again({ now });
+  const whole = await book.exportDay({ now });
   assertEquals([whole.ok, whole.days[0]?.rows.fills, whole.days[0]?.incomplete], [true, 250, []]);
 });
 
@@ -203,11 +203,11 @@ Deno.test("exportDayBook() assigns lines without a date to the day on which it h
     if (key.startsWith("TradeQueryRealFundJour")) now = Date.parse("2025-08-16T00:00:01-04:00");
     return undefined;
   };
-  const { days: [day] } = await book.again();
+  const { days: [day] } = await book.exportDay();
   assertEquals([day?.rows.fund_journal, day?.status], [2, "final"]);
   // The control: the same lines a minute earlier.
   await using early = openBook(read, { markets: ["us"], now: () => Date.parse("2025-08-15T23:58:00-04:00") });
-  const before = await early.again();
+  const before = await early.exportDay();
   assertEquals([before.days[0]?.rows.fund_journal, before.days[0]?.status], [1, "provisional"]);
 });
 
@@ -225,7 +225,7 @@ Deno.test("exportDayBook() exports an evening before and after clearing, and aga
       interest,
     ],
   }, { markets: ["us"] });
-  const before = await book.again({ now: () => Date.parse("2025-08-15T16:30:00-04:00") });
+  const before = await book.exportDay({ now: () => Date.parse("2025-08-15T16:30:00-04:00") });
   assertEquals([before.ok, before.days[0]?.status, before.days[0]?.rows], [
     true,
     "provisional",
@@ -237,22 +237,22 @@ Deno.test("exportDayBook() exports an evening before and after clearing, and aga
     "TradeQueryHistoryFundJourList P 20250815": [first.line, second.line, dated, dated],
   };
   const evening = { now: () => Date.parse("2025-08-15T23:00:00-04:00") };
-  const after = await book.again(evening);
+  const after = await book.exportDay(evening);
   assertEquals([after.ok, after.days[0]?.action, after.days[0]?.status], [true, "replaced", "final"]);
   const lines = book.files(DAY)["fund_journal.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line));
   assertEquals(lines.map(({ amount }) => amount), ["-35065.00", "-35065.00", "0.42", "0.42"]);
   assertEquals(new Set(lines.map(({ rowKey }) => rowKey)).size, 4);
   const whole = readTree(book.out);
-  assertEquals((await book.again(evening)).days[0]?.action, "unchanged");
-  assertEquals((await book.again({ refresh: true })).days[0]?.action, "unchanged");
-  assertEquals((await book.again({ now: () => LATER })).days[0]?.action, "kept");
+  assertEquals((await book.exportDay(evening)).days[0]?.action, "unchanged");
+  assertEquals((await book.exportDay({ refresh: true })).days[0]?.action, "unchanged");
+  assertEquals((await book.exportDay({ now: () => LATER })).days[0]?.action, "kept");
   assertEquals(readTree(book.out), whole);
   // The control: the broker withdraws one of the two identical lines.
   book.broker.script = {
     ...bookOf("us", 2),
     "TradeQueryHistoryFundJourList P 20250815": [first.line, second.line, dated],
   };
-  const lost = await book.again(evening);
+  const lost = await book.exportDay(evening);
   assertEquals([lost.ok, lost.differences.map(({ message }) => message)], [false, [
     "interest-or-penalty-adjustment of 0.42 is in 2025-08-15 but not in the new reading",
   ]]);

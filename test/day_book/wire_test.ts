@@ -26,7 +26,7 @@ function strangeBook() {
 
 Deno.test("exportDayBook() counts unknown members, and includes unknown fees in the sum of the fees", async () => {
   await using book = openBook(strangeBook(), { markets: ["us"] });
-  const { ok, differences, days: [day] } = await book.again();
+  const { ok, differences, days: [day] } = await book.exportDay();
   assertEquals([ok, differences, day?.status], [true, [], "final"]);
   const summary = summaryOf(book.files(DAY));
   assertEquals(summary.unknownMembers, {
@@ -45,7 +45,7 @@ Deno.test("exportDayBook() still finds fees with a wrong total if one of them is
   const fareVo = { fare0: "30.00", fare6: "15.00", fare10: "2.00", faret: "47.50" };
   script["TradeQueryHistoryDeliverList P 20250815"] = [{ ...first, fareVo }, second!];
   await using book = openBook(script, { markets: ["us"] });
-  const { differences } = await book.again();
+  const { differences } = await book.exportDay();
   assertEquals(differences.map(({ check, expected, actual }) => [check, expected, actual]), [[
     "fees",
     "45.00",
@@ -55,7 +55,7 @@ Deno.test("exportDayBook() still finds fees with a wrong total if one of them is
 
 Deno.test("exportDayBook() with wire writes each row as the broker sent it, with all digits and its key", async () => {
   await using book = openBook(strangeBook(), { markets: ["us"], wire: true });
-  await book.again();
+  await book.exportDay();
   const files = book.files(DAY);
   const lines = files["fills.wire.jsonl"]!.trimEnd().split("\n");
   const ours = files["fills.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line));
@@ -80,8 +80,8 @@ Deno.test("exportDayBook() with wire writes each row as the broker sent it, with
     ],
   ]);
   // A day with these files keeps them.
-  assertEquals((await book.again()).days[0]?.action, "kept");
-  await book.again({ wire: false, refresh: true }).then(
+  assertEquals((await book.exportDay()).days[0]?.action, "kept");
+  await book.exportDay({ wire: false, refresh: true }).then(
     () => Promise.reject(new Error("the export accepted fewer files than the day has")),
     ({ code }) => assertEquals(code, "settings-differ"),
   );
@@ -89,8 +89,8 @@ Deno.test("exportDayBook() with wire writes each row as the broker sent it, with
 
 Deno.test("exportDayBook() adds the broker's rows to a day that was exported without them", async () => {
   await using book = openBook(bookOf("us", 2), { markets: ["us"] });
-  await book.again();
-  const added = await book.again({ wire: true });
+  await book.exportDay();
+  const added = await book.exportDay({ wire: true });
   assertEquals([added.ok, added.days[0]?.action], [true, "replaced"]);
   assertEquals(book.files(DAY)["orders.wire.jsonl"]!.split("\n").length, 3);
 });
