@@ -42,12 +42,12 @@ deskTest("a lost answer or a lost request never makes an order twice", async (te
   faults.arm({ kind: "lost-answer", operation: "orders.place" });
   faults.arm({ kind: "lost-request", operation: "orders.place", skip: 1 });
   faults.arm({ kind: "lost-answer", operation: "orders.cancel", times: 2 });
-  await using at = await executor(testAccount, { onWait() {} });
-  const report = await at.run(plan, { ...QUICK, repriceEvery: "15s" });
+  await using execution = await executor(testAccount, { onWait() {} });
+  const report = await execution.run(plan, { ...QUICK, repriceEvery: "15s" });
   assert(faults.struck("lost-answer") >= 1);
   assertEquals(faults.struck("lost-request"), 1);
   assertCounted(report);
-  const { used, open } = await at.readBroker();
+  const { used, open } = await execution.readBroker();
   assertEquals(open, []);
   for (const { side, symbol, filled } of report.trades) {
     assertEquals(used[`${side} ${symbol}`] ?? "0", filled);
@@ -60,12 +60,12 @@ deskTest(
     const { simulator: { faults }, client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
     faults.arm({ kind: "lost-request", operation: "orders.place" });
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       // Without the lists, nothing shows the outcome of the order.
       onWait: () => void faults.arm({ kind: "busy", operation: "fills.today", times: 10 }),
     });
     const sent = testAccount.count("orders.place");
-    const report = await at.run(plan, { ...QUICK, deadline: "3m" });
+    const report = await execution.run(plan, { ...QUICK, deadline: "3m" });
     assertEquals([sent(), report.state], [1, "stopped"]);
     const [trade] = report.trades;
     assertEquals([trade!.unknown, trade!.remaining, trade!.filled], ["200", "0", "0"]);
@@ -73,7 +73,7 @@ deskTest(
     // The lists prove later that the broker never got the order. After a new approval, the plan continues.
     await testAccount.pass(20 * 60_000, 8);
     await approve(testAccount, plan);
-    const again = await at.run(plan, { ...QUICK, deadline: "3m" });
+    const again = await execution.run(plan, { ...QUICK, deadline: "3m" });
     assertCounted(again);
     assert(sent() <= 2 + again.trades[0]!.orderIds.length);
   },
@@ -85,19 +85,19 @@ deskTest(
     const { store, clock } = testAccount;
     const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
     let turns = 0;
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       onWait: async () => {
         const halt = { account: ACCOUNT, why: "a test", by: "Ada", at: clock.now() };
         if (++turns === 2) await setHalt(store, halt);
       },
     });
-    const first = await at.run(plan, { ...QUICK, repriceEvery: "5s" });
+    const first = await execution.run(plan, { ...QUICK, repriceEvery: "5s" });
     assertEquals(first.state, "stopped");
     assertStringIncludes(first.reason!, "trading is halted: a test (by Ada)");
     assertCounted(first);
     await clearHalt(store, ACCOUNT);
     await approve(testAccount, plan);
-    const second = await at.run(plan, { ...QUICK, repriceEvery: "5s" });
+    const second = await execution.run(plan, { ...QUICK, repriceEvery: "5s" });
     assertCounted(second);
     assertEquals(second.trades.slice(0, 2).map(({ filled }) => filled), ["1000", "300"]);
   },
@@ -109,22 +109,22 @@ deskTest(
     const { store, clock } = testAccount;
     const plan = await planAt(testAccount.client, [PURCHASE]);
     let turns = 0;
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       onWait: async () => {
         const halt = { account: ACCOUNT, why: "a test", by: "Ada", at: clock.now() };
         if (++turns === 2) await setHalt(store, halt);
       },
     });
     const cancelled = testAccount.count("orders.cancel");
-    const report = await at.run(plan, RESTING);
+    const report = await execution.run(plan, RESTING);
     assertEquals([turns, report.reason, report.trades[0]!.open, cancelled()], [
       2,
       "trading is halted: a test (by Ada); to continue, run: hsgate resume",
       "200",
       0,
     ]);
-    assertEquals(at.texts("note").at(-1), `${report.reason}; an order may still be open`);
-    assertEquals((await at.readBroker()).open.length, 1);
+    assertEquals(execution.texts("note").at(-1), `${report.reason}; an order may still be open`);
+    assertEquals((await execution.readBroker()).open.length, 1);
   },
   { simulator: { script: RISING } },
 );
@@ -134,18 +134,18 @@ deskTest(
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
     const atBroker: string[][] = [];
-    await using at = await executor(testAccount, { onWait: ({ open }) => void atBroker.push(open) });
+    await using execution = await executor(testAccount, { onWait: ({ open }) => void atBroker.push(open) });
     const cancelled = testAccount.count("orders.cancel");
     let turns = 0;
-    const report = await at.run(plan, RESTING, {
+    const report = await execution.run(plan, RESTING, {
       whyWritesEnded: () => Promise.resolve(++turns > 3 ? "its window closed" : undefined),
     });
     assertEquals([report.state, report.reason, turns], ["stopped", "its window closed", 4]);
-    assertEquals([report.trades[0]!.open, at.texts("note").at(-1)], [
+    assertEquals([report.trades[0]!.open, execution.texts("note").at(-1)], [
       "200",
       "its window closed; an order may still be open",
     ]);
-    assertEquals([cancelled(), (await at.readBroker()).open], [0, atBroker.at(-1)!]);
+    assertEquals([cancelled(), (await execution.readBroker()).open], [0, atBroker.at(-1)!]);
     assertEquals(atBroker.at(-1)!.length, 1);
   },
   { simulator: { script: RISING } },
@@ -156,22 +156,25 @@ deskTest(
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
     let turns = 0;
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       onWait: () => void (++turns === 2 && testAccount.simulator.faults.arm({ kind: "displaced-login" })),
     });
     const cancelled = testAccount.count("orders.cancel");
-    const report = await at.run(plan, RESTING);
+    const report = await execution.run(plan, RESTING);
     assertEquals([report.state, turns, cancelled()], ["stopped", 2, 0]);
     assertStringIncludes(report.reason!, "another device or program logged in");
     assertCounted(report);
-    assertEquals([report.trades[0]!.open, (await at.readBroker()).open.length], ["200", 1]);
-    assertStringIncludes(report.trades[0]!.reason ?? at.texts("note").at(-1)!, "an order may still be open");
+    assertEquals([report.trades[0]!.open, (await execution.readBroker()).open.length], ["200", 1]);
+    assertStringIncludes(
+      report.trades[0]!.reason ?? execution.texts("note").at(-1)!,
+      "an order may still be open",
+    );
     // When a person has logged in again, the plan continues with this order.
     await testAccount.client.account.login({});
     await approve(testAccount, plan);
-    const again = await at.run(plan, { ...RESTING, deadline: "1m" });
+    const again = await execution.run(plan, { ...RESTING, deadline: "1m" });
     assertStringIncludes(again.reason!, "its deadline");
-    assertEquals([again.trades[0]!.open, (await at.readBroker()).open], ["0", []]);
+    assertEquals([again.trades[0]!.open, (await execution.readBroker()).open], ["0", []]);
   },
   {
     simulator: { script: RISING },
@@ -186,14 +189,14 @@ deskTest(
   "when the market closes for longer than the execution lasts, nothing stays open",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
-    await using at = await executor(testAccount, { onWait() {} });
-    const report = await at.run(plan, { ...RESTING, deadline: "2h" });
+    await using execution = await executor(testAccount, { onWait() {} });
+    const report = await execution.run(plan, { ...RESTING, deadline: "2h" });
     assertEquals(report.state, "stopped");
     assertStringIncludes(
       report.trades[0]!.reason!,
       "hk is closed until 2025-08-18 09:30 (Asia/Hong_Kong), and the execution ends before that",
     );
-    assertEquals((await at.readBroker()).open, []);
+    assertEquals((await execution.readBroker()).open, []);
     assertCounted(report);
   },
   {
@@ -209,26 +212,26 @@ deskTest(
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
     const atOpen = new Set<string>();
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       onWait({ open }) {
         const time = new Date(testAccount.clock.now() + 8 * 3_600_000).toISOString().slice(11, 16);
         if (open.length > 0) atOpen.add(time);
       },
     });
     const hours = { hk: { from: "10:40", to: "11:10" } };
-    const report = await at.run(plan, { ...RESTING, hours, deadline: "4d", collar: "0.2" }, {
+    const report = await execution.run(plan, { ...RESTING, hours, deadline: "4d", collar: "0.2" }, {
       pollMs: 30_000,
     });
     assertStringIncludes(
-      at.texts("note").join("\n"),
+      execution.texts("note").join("\n"),
       "waits until hk opens at 2025-08-14 10:40 (Asia/Hong_Kong)",
     );
     assertStringIncludes(
-      at.texts("note").join("\n"),
+      execution.texts("note").join("\n"),
       "waits until hk opens at 2025-08-15 10:40 (Asia/Hong_Kong)",
     );
     assert([...atOpen].every((time) => time >= "10:40" && time <= "11:15"), [...atOpen].join());
-    assertEquals((await at.readBroker()).open, []);
+    assertEquals((await execution.readBroker()).open, []);
     assertCounted(report);
   },
   {
@@ -242,14 +245,14 @@ deskTest(
 deskTest("orders that other programs make are neither counted nor cancelled", async (testAccount) => {
   const { client } = testAccount;
   const plan = await planAt(client, [{ ...SALES[0], quantity: "2000" }, PURCHASE]);
-  await using at = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount, { onWait() {} });
   const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
-  at.foreign.add(orderId);
+  execution.foreign.add(orderId);
   // Somebody else sells half of the quantity that the plan sells.
   const other = { market: "hk", symbol: "00027.HK", side: "sell", orderType: "limit" } as const;
   const { orderId: sale } = await client.orders.place({ ...other, quantity: "1000", price: "41.00" });
-  at.foreign.add(sale);
-  const report = await at.run(plan, QUICK);
+  execution.foreign.add(sale);
+  const report = await execution.run(plan, QUICK);
   const open = (await client.orders.today({ market: "hk" }).toArray()).filter(({ canCancel }) => canCancel);
   assertEquals(open.map((order) => order.orderId).sort(), [orderId, sale].sort());
   const [sold, bought] = report.trades;
@@ -261,10 +264,10 @@ deskTest("a signal ends the execution: its orders are cancelled", async (testAcc
   const plan = await planAt(testAccount.client, [PURCHASE]);
   const stop = new AbortController();
   let turns = 0;
-  await using at = await executor(testAccount, { onWait: () => void (++turns === 3 && stop.abort()) });
-  const report = await at.run(plan, RESTING, { signal: stop.signal, by: "Ada" });
+  await using execution = await executor(testAccount, { onWait: () => void (++turns === 3 && stop.abort()) });
+  const report = await execution.run(plan, RESTING, { signal: stop.signal, by: "Ada" });
   assertEquals([report.state, report.reason], ["stopped", `${STOPPED_BY} Ada`]);
-  assertEquals((await at.readBroker()).open, []);
+  assertEquals((await execution.readBroker()).open, []);
   assertCounted(report);
 }, { simulator: { script: RISING } });
 
@@ -276,9 +279,9 @@ deskTest("an order that the broker rejects ends its trade", async (testAccount) 
     code: "1016",
     text: "invalid parameter: not today",
   });
-  await using at = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount, { onWait() {} });
   const sent = testAccount.count("orders.place");
-  const report = await at.run(plan, { ...QUICK, collar: "0.1" });
+  const report = await execution.run(plan, { ...QUICK, collar: "0.1" });
   const [sold, bought] = report.trades;
   assertEquals([sold!.filled, sold!.remaining], ["0", "1000"]);
   assertStringIncludes(sold!.reason!, "not today");
@@ -291,7 +294,7 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
     `at the deadline an order is cancelled, although earlier cancellations had no effect: ${text}`,
     async (testAccount) => {
       const plan = await planAt(testAccount.client, [PURCHASE]);
-      await using at = await executor(testAccount, { onWait() {} });
+      await using execution = await executor(testAccount, { onWait() {} });
       testAccount.simulator.faults.arm({
         kind: "busy",
         operation: "orders.cancel",
@@ -299,15 +302,15 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
         text,
         times: 3,
       });
-      const report = await at.run(plan, {
+      const report = await execution.run(plan, {
         ...RESTING,
         repriceEvery: "30s",
         maxReprices: "0",
         deadline: "5m",
       });
       assertEquals(testAccount.simulator.faults.struck("busy"), 3);
-      assertEquals([report.state, (await at.readBroker()).open], ["stopped", []]);
-      assertStringIncludes(at.texts("cancelling").at(-1)!, "its deadline");
+      assertEquals([report.state, (await execution.readBroker()).open], ["stopped", []]);
+      assertStringIncludes(execution.texts("cancelling").at(-1)!, "its deadline");
     },
     { simulator: { script: RISING } },
   );
@@ -371,13 +374,17 @@ deskTest(
 
 deskTest("three executions of a plan at once make its trades once", async (testAccount) => {
   const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
-  await using at = await executor(testAccount, { onWait() {} });
-  const outcomes = await Promise.allSettled([at.run(plan, QUICK), at.run(plan, QUICK), at.run(plan, QUICK)]);
+  await using execution = await executor(testAccount, { onWait() {} });
+  const outcomes = await Promise.allSettled([
+    execution.run(plan, QUICK),
+    execution.run(plan, QUICK),
+    execution.run(plan, QUICK),
+  ]);
   const done = outcomes.flatMap((each) => each.status === "fulfilled" ? [each.value] : []);
   const failed = outcomes.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
   assert(done.length >= 1);
   for (const error of failed) assert(error instanceof BrokerError, String(error));
-  assertEquals((await at.readBroker()).used, {
+  assertEquals((await execution.readBroker()).used, {
     "sell 00027.HK": "1000",
     "sell 09999.HK": "300",
     "buy 00700.HK": "200",
@@ -390,7 +397,7 @@ deskTest(
     const { store, clock } = testAccount;
     const plan = await planAt(testAccount.client, [PURCHASE]);
     let turns = 0;
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       onWait: async () => {
         if (++turns !== 3) return;
         clock.advance(120_000); // this process was paused
@@ -402,7 +409,7 @@ deskTest(
         });
       },
     });
-    assertEquals((await assertRejects(() => at.run(plan, RESTING), BrokerError)).code, "plan-held");
+    assertEquals((await assertRejects(() => execution.run(plan, RESTING), BrokerError)).code, "plan-held");
     const found = await findPlan(store, ACCOUNT, plan.hash);
     assertEquals([found?.state, found?.holder, found?.report], ["running", "other", undefined]);
   },
@@ -414,9 +421,9 @@ deskTest(
   async (testAccount) => {
     const { client, store } = testAccount;
     const wrong = await planAt(client, [{ ...PURCHASE, quantity: "150" }]);
-    await using at = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount, { onWait() {} });
     const sent = testAccount.count("orders.place");
-    const { message } = await assertRejects(() => at.run(wrong), InvalidParamsError);
+    const { message } = await assertRejects(() => execution.run(wrong), InvalidParamsError);
     assertStringIncludes(
       message,
       'trades.0.quantity: expected a multiple of the board lot 100 of "00700.HK" in hk',
@@ -460,19 +467,22 @@ deskTest("a recorded plan is executed only after its approval", async (testAccou
   const { store, clock } = testAccount;
   const plan = await planAt(testAccount.client, [PURCHASE]);
   await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
-  await using at = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount, { onWait() {} });
   const sent = testAccount.count("orders.place");
-  assertEquals((await assertRejects(() => at.run(plan, QUICK), BrokerError)).code, "plan-not-approved");
+  assertEquals(
+    (await assertRejects(() => execution.run(plan, QUICK), BrokerError)).code,
+    "plan-not-approved",
+  );
   assertEquals(sent(), 0);
   await approve(testAccount, plan);
-  assertEquals((await at.run(plan, QUICK)).state, "done");
+  assertEquals((await execution.run(plan, QUICK)).state, "done");
 });
 
 deskTest("the odd shares of a sale are ordered as an odd lot", async (testAccount) => {
   const { client } = testAccount;
   const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50", isOddLot: true }]);
-  await using at = await executor(testAccount, { onWait() {} });
-  const report = await at.run(plan, { ...QUICK, peg: "bid", collar: "0.1", deadline: "5m" });
+  await using execution = await executor(testAccount, { onWait() {} });
+  const report = await execution.run(plan, { ...QUICK, peg: "bid", collar: "0.1", deadline: "5m" });
   const [intent] = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
   assertEquals(intent!.params.orderType, "odd-lot");
   assertCounted(report);
@@ -486,16 +496,16 @@ const algorithms: { strategy: string; percent?: string }[] = [
 for (const algorithm of algorithms) {
   deskTest(`a ${algorithm.strategy} order of the broker replaces the limit orders`, async (testAccount) => {
     const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "1000" }]);
-    await using at = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount, { onWait() {} });
     const sent = testAccount.count("algo.place");
-    const report = await at.run(plan, { algorithm, collar: "0.03", deadline: "20m" });
+    const report = await execution.run(plan, { algorithm, collar: "0.03", deadline: "20m" });
     const [intent] = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
     assertEquals([sent(), intent!.operation], [1, "algo.place"]);
     assertEquals(intent!.params.strategy, algorithm.strategy);
     const { percent } = intent!.params.settings as { percent?: number };
     assertEquals(percent, algorithm.percent === undefined ? undefined : Number(algorithm.percent));
     assertCounted(report);
-    assert(report.trades[0]!.filled !== "0", JSON.stringify([report, at.events]));
+    assert(report.trades[0]!.filled !== "0", JSON.stringify([report, execution.events]));
   }, { skip: { direct: "algorithmic orders have no published socket message" } });
 }
 
@@ -503,9 +513,9 @@ deskTest(
   "without a socket message, an algorithmic order is an error, and nothing is sent",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
-    await using at = await executor(testAccount, { onWait() {} });
-    const report = await at.run(plan, { algorithm: { strategy: "twap" } });
-    assertEquals([report.state, (await at.readBroker()).used], ["stopped", {}]);
+    await using execution = await executor(testAccount, { onWait() {} });
+    const report = await execution.run(plan, { algorithm: { strategy: "twap" } });
+    assertEquals([report.state, (await execution.readBroker()).used], ["stopped", {}]);
     assertStringIncludes(report.trades[0]!.reason!, "over the direct transport");
   },
   { skip: { memory: "it has the algorithmic orders", gateway: "it has the algorithmic orders" } },
@@ -516,11 +526,11 @@ deskTest(
   async (testAccount) => {
     const { client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
-    await using at = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount, { onWait() {} });
     const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
-    at.foreign.add(orderId);
-    const report = await at.run(plan, { ...RESTING, deadline: "2m" });
-    assertEquals([report.state, at.texts("cancelling").length], ["stopped", 1]);
+    execution.foreign.add(orderId);
+    const report = await execution.run(plan, { ...RESTING, deadline: "2m" });
+    assertEquals([report.state, execution.texts("cancelling").length], ["stopped", 1]);
     const open = (await client.orders.today({ market: "hk" }).toArray()).filter(({ canCancel }) => canCancel);
     assertEquals(open.map((order) => order.orderId), [orderId]);
   },
@@ -532,13 +542,13 @@ deskTest(
   async (testAccount) => {
     const { client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       async onWait({ open }) {
         for (const orderId of open) await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
       },
     });
     const sent = testAccount.count("orders.place");
-    const report = await at.run(plan, { ...RESTING, maxReprices: "2" });
+    const report = await execution.run(plan, { ...RESTING, maxReprices: "2" });
     assertEquals([sent(), report.state, report.trades[0]!.filled], [3, "stopped", "0"]);
     assertEquals(report.trades[0]!.reason, "not filled at 3 prices in time");
   },
@@ -551,7 +561,7 @@ deskTest(
     const { client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
     let isReduced = false;
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       async onWait({ open: [orderId] }) {
         if (orderId === undefined || isReduced) return;
         isReduced = true;
@@ -564,7 +574,7 @@ deskTest(
         });
       },
     });
-    const report = await at.run(plan, RESTING);
+    const report = await execution.run(plan, RESTING);
     const [trade] = report.trades;
     assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "100", "100"]);
     assertStringIncludes(trade!.reason!, "an order was reduced after it was sent");
@@ -578,9 +588,9 @@ deskTest("a plan that differs from the record with its hash is not executed", as
   const plan = await planAt(testAccount.client, [PURCHASE]);
   await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
   await approve(testAccount, plan);
-  await using at = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount, { onWait() {} });
   const sent = testAccount.count("orders.place");
   const other = { ...plan, cashBuffer: { HKD: "-1000000.00" } };
-  assertEquals((await assertRejects(() => at.run(other, QUICK), BrokerError)).code, "plan-changed");
+  assertEquals((await assertRejects(() => execution.run(other, QUICK), BrokerError)).code, "plan-changed");
   assertEquals([sent(), (await findPlan(store, ACCOUNT, plan.hash))?.state], [0, "approved"]);
 });

@@ -10,15 +10,15 @@ deskTest(
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
     const sales = plan.trades.filter(({ side }) => side === "sell");
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       onWait({ used }) {
         if (used["buy 00700.HK"] === undefined) return;
         for (const { symbol, quantity } of sales) assertEquals(used[`sell ${symbol}`], quantity);
       },
     });
-    const report = await at.run(plan, QUICK);
+    const report = await execution.run(plan, QUICK);
     assertEquals([report.state, report.reason], ["done", undefined]);
-    assertEquals((await at.readBroker()).used, {
+    assertEquals((await execution.readBroker()).used, {
       "sell 00027.HK": "1000",
       "sell 09999.HK": "300",
       "buy 00700.HK": "200",
@@ -32,14 +32,14 @@ deskTest(
       assertEquals(Math.round(Number(slippage!.money)), Math.round(Number(each) * Number(trade.filled)));
       assertEquals(fees, { estimated: "10.00" }); // the broker books fees after the day
     }
-    assertStringIncludes(at.texts("placed").join(), "rounded to the tick");
-    const placed = at.events.filter(({ kind }) => kind === "placed");
+    assertStringIncludes(execution.texts("placed").join(), "rounded to the tick");
+    const placed = execution.events.filter(({ kind }) => kind === "placed");
     assertEquals(placed.map(({ trade }) => trade).indexOf(2) >= 2, true);
     const stored = await findPlan(testAccount.store, ACCOUNT, plan.hash);
     assertEquals([stored?.state, stored?.report, stored?.approval?.by], ["done", report, "a script"]);
     // A plan that is done is not executed again.
     const sent = testAccount.count("orders.place");
-    assertEquals(await at.run(plan, QUICK), report);
+    assertEquals(await execution.run(plan, QUICK), report);
     assertEquals(sent(), 0);
   },
 );
@@ -51,11 +51,11 @@ deskTest(
     const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "500" }], {
       cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
     });
-    await using at = await executor(testAccount, { onWait() {} });
-    const report = await at.run(plan, { ...QUICK, maxReprices: "5" });
+    await using execution = await executor(testAccount, { onWait() {} });
+    const report = await execution.run(plan, { ...QUICK, maxReprices: "5" });
     const [trade] = report.trades;
     assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "200", "300"]);
-    assertStringIncludes(at.texts("note").join("\n"), "the cash covers 200 of 500");
+    assertStringIncludes(execution.texts("note").join("\n"), "the cash covers 200 of 500");
     assertStringIncludes(trade!.reason!, "HKD above the buffer");
   },
 );
@@ -67,8 +67,8 @@ deskTest(
     const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "500" }], {
       cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
     });
-    await using at = await executor(testAccount, { onWait() {}, cashLagMs: 25_000 });
-    const report = await at.run(plan, { ...QUICK, maxReprices: "15" });
+    await using execution = await executor(testAccount, { onWait() {}, cashLagMs: 25_000 });
+    const report = await execution.run(plan, { ...QUICK, maxReprices: "15" });
     assertEquals([report.state, report.trades[0]!.filled], ["stopped", "200"]);
   },
 );
@@ -78,16 +78,21 @@ deskTest(
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "2000" }]);
     let most = 0;
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       onWait: ({ open }) => void (most = Math.max(most, open.length)),
     });
     const sent = testAccount.count("orders.place");
-    const report = await at.run(plan, { peg: "bid", collar: "0.1", repriceEvery: "15s", maxReprices: "3" });
-    assertEquals([sent(), most, at.texts("placed").length], [4, 1, 4]);
+    const report = await execution.run(plan, {
+      peg: "bid",
+      collar: "0.1",
+      repriceEvery: "15s",
+      maxReprices: "3",
+    });
+    assertEquals([sent(), most, execution.texts("placed").length], [4, 1, 4]);
     const [trade] = report.trades;
     assertEquals([report.state, add(trade!.filled, trade!.remaining)], ["stopped", "2000"]);
     assertEquals(trade!.reason, "not filled at 4 prices in time");
-    assertEquals((await at.readBroker()).open, []);
+    assertEquals((await execution.readBroker()).open, []);
   },
   { simulator: { script: RISING } },
 );
@@ -96,8 +101,13 @@ deskTest(
   "an execution ends at its deadline: its orders are cancelled, and it says what remains",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
-    await using at = await executor(testAccount, { onWait() {} });
-    const report = await at.run(plan, { peg: "bid", collar: "0.1", repriceEvery: "30m", deadline: "5m" });
+    await using execution = await executor(testAccount, { onWait() {} });
+    const report = await execution.run(plan, {
+      peg: "bid",
+      collar: "0.1",
+      repriceEvery: "30m",
+      deadline: "5m",
+    });
     assertEquals([report.state, report.reason], [
       "stopped",
       "its deadline 2025-08-15 10:35 (Asia/Hong_Kong) has passed",
@@ -109,8 +119,8 @@ deskTest(
       "200",
       report.reason,
     ]);
-    assertEquals(at.texts("cancelling"), [`order ${trade!.orderIds[0]}: ${report.reason}`]);
-    const { open, used } = await at.readBroker();
+    assertEquals(execution.texts("cancelling"), [`order ${trade!.orderIds[0]}: ${report.reason}`]);
+    const { open, used } = await execution.readBroker();
     assertEquals([open, used], [[], { "buy 00700.HK": "0" }]);
   },
   { simulator: { script: RISING } },
@@ -120,12 +130,12 @@ deskTest(
   "a market that moves beyond the collar ends the trade, and no order stays open",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [{ symbol: "00027.HK", side: "sell", quantity: "1000" }]);
-    await using at = await executor(testAccount, { onWait() {} });
-    const report = await at.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });
+    await using execution = await executor(testAccount, { onWait() {} });
+    const report = await execution.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });
     assertEquals(report.state, "stopped");
     assertStringIncludes(report.trades[0]!.reason!, 'of "00027.HK" is more than 2 % from the plan\'s price');
-    assertEquals((await at.readBroker()).open, []);
-    assert(at.texts("cancelling").length + at.texts("placed").length > 0);
+    assertEquals((await execution.readBroker()).open, []);
+    assert(execution.texts("cancelling").length + execution.texts("placed").length > 0);
   },
   {
     simulator: {
@@ -136,8 +146,8 @@ deskTest(
 
 deskTest("a suspended listing ends its trade, and the other trades continue", async (testAccount) => {
   const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
-  await using at = await executor(testAccount, { onWait() {} });
-  const report = await at.run(plan, QUICK);
+  await using execution = await executor(testAccount, { onWait() {} });
+  const report = await execution.run(plan, QUICK);
   assertEquals(report.state, "stopped");
   const [, netease, tencent] = report.trades;
   assertEquals([tencent!.filled, tencent!.remaining], ["200", "0"]);

@@ -75,7 +75,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       cashBuffer: { HKD: subtract(available, String(below(600_000))) },
     });
     let stop = new AbortController();
-    await using at = await executor(testAccount, {
+    await using execution = await executor(testAccount, {
       async onWait() {
         const roll = random();
         if (roll < 0.02) faults.arm({ kind: "lost-answer", operation: "orders.place" });
@@ -97,7 +97,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
             price: "215",
           } as const;
           try {
-            at.foreign.add((await client.orders.place(order)).orderId);
+            execution.foreign.add((await client.orders.place(order)).orderId);
           } catch (error) {
             if (!(error instanceof BrokerError)) throw error;
           }
@@ -110,7 +110,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       if (go === 5) faults.clear();
       const terms = { peg: "mid", collar: "0.06", repriceEvery: "20s", maxReprices: "10", deadline: "10m" };
       try {
-        report = await at.run(plan, terms, { signal: stop.signal });
+        report = await execution.run(plan, terms, { signal: stop.signal });
         for (const { planned, filled, open, unknown, remaining } of report.trades) {
           assertEquals(add(filled, open, unknown, remaining), planned);
         }
@@ -127,7 +127,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
         until: clock.now() + 600_000,
       });
     }
-    const { used } = await at.readBroker();
+    const { used } = await execution.readBroker();
     const unresolved = await unresolvedIntents(store, ACCOUNT);
     for (const { side, symbol, filled } of report!.trades) {
       // The report says what the broker has; an order whose outcome is unknown may have filled.
