@@ -27,15 +27,15 @@ export const countPlaced = async ({ client }: Simulated): Promise<number> =>
   (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
 
 /**
- * Stops the simulated time during each call of the broker's client, but not during a whole step that writes: the order
- * desk itself waits for simulated time while it cannot record an answer.
+ * Stops simulated time only during calls of the broker's client, because the order desk itself waits for simulated time
+ * while it cannot record an answer. For whole steps, use {@linkcode writer}.
  */
-export function inCallTime({ client: { transport } }: Simulated): void {
+export function stopTimeDuringCalls({ client: { transport } }: Simulated): void {
   const { call } = transport;
   transport.call = (...args) => track(call.apply(transport, args));
 }
 
-/** Returns a recipe whose only step writes, at ten on Friday; its window is open until ten to four. */
+/** Returns a recipe whose only step writes, at ten on Friday; its window is open until 15:50. */
 export const writer = (run: (context: StepContext) => Promise<unknown>): CompiledRecipe =>
   orders([], { steps: [step({ effect: "write", run: (context) => track(run(context)) })] });
 

@@ -9,7 +9,7 @@ import { behindProxy, type Harm } from "../support/database_proxy.ts";
 import { choosePoints, wantedPoints } from "../support/points.ts";
 import { postgres } from "../support/stores.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
-import { brokerBench, countPlaced, inCallTime, ORDER } from "./broker_bench.ts";
+import { brokerBench, countPlaced, ORDER, stopTimeDuringCalls } from "./broker_bench.ts";
 import { MINUTE, orders, step } from "./support.ts";
 
 /** Returns a bench with an account for each recipe, so that no run waits for an unresolved write of another recipe. */
@@ -151,7 +151,7 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] as const satisfi
     async fn() {
       const wanted = wantedPoints(samples[harm]);
       await using broker = await simulated({ at: FRIDAY_MORNING });
-      inCallTime(broker);
+      stopTimeDuringCalls(broker);
       // A healthy answer may take long on a busy machine. Only the messages that are never answered wait for the limit.
       const answerMs = samples[harm] === "all" ? 60_000 : 2_000;
       await using place = await behindProxy(postgres!, { answerMs });
@@ -186,7 +186,7 @@ Deno.test({
   ignore: postgres === undefined,
   async fn() {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    inCallTime(broker);
+    stopTimeDuringCalls(broker);
     await using place = await behindProxy(postgres!); // else the test is skipped
     const { proxy, direct } = place;
     let wasHit = true;

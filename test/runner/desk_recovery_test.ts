@@ -13,7 +13,7 @@ import { systemMachine } from "../../lib/time.ts";
 import { recentIntents } from "../../lib/desk/queries.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
-import { brokerBench, countPlaced, inCallTime, ORDER } from "./broker_bench.ts";
+import { brokerBench, countPlaced, ORDER, stopTimeDuringCalls } from "./broker_bench.ts";
 import { at, type Bench, bench, HOUR, MINUTE, orders, runsOf, step, TestMachine } from "./support.ts";
 
 /** A recipe of plain operations: an order, and a read after it. */
@@ -49,7 +49,7 @@ testBoth(
   "an order whose answer was lost is found by the desk, and the run succeeds without a person",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    inCallTime(broker);
+    stopTimeDuringCalls(broker);
     const before = await countPlaced(broker);
     broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await using b = await brokerBench(broker, {
@@ -72,7 +72,7 @@ testBoth(
   "a run whose order appears in the lists only later stops waiting, and continues with its other steps",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    inCallTime(broker);
+    stopTimeDuringCalls(broker);
     const before = await countPlaced(broker);
     const { faults } = broker.simulator;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
@@ -108,7 +108,7 @@ testBoth(
   "a lost request stays unknown, because no list can prove that the broker never got it",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    inCallTime(broker);
+    stopTimeDuringCalls(broker);
     const before = await countPlaced(broker);
     broker.simulator.faults.arm({ kind: "lost-request", operation: "orders.place" });
     await using b = await brokerBench(broker, {
@@ -223,7 +223,7 @@ testBoth("a step that resumes and fails does not begin again", async () => {
 
 testBoth("a step that resumes and loses an answer each time begins five times at most", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  inCallTime(broker);
+  stopTimeDuringCalls(broker);
   const before = await countPlaced(broker);
   broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place", times: 99 });
   let begun = 0;

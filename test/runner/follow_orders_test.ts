@@ -10,7 +10,7 @@ import type { SchedulerEvent, SchedulerOptions } from "../../lib/runner/schedule
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
 import { waitUntil } from "../support/waits.ts";
 import { testBoth } from "./both_stores.ts";
-import { brokerBench, inCallTime, KEY, ORDER, writer } from "./broker_bench.ts";
+import { brokerBench, KEY, ORDER, stopTimeDuringCalls, writer } from "./broker_bench.ts";
 import { type Bench, HOUR, MINUTE, runsOf } from "./support.ts";
 
 /** Longer than the time between two comparisons, with any pace of the passes. */
@@ -24,7 +24,7 @@ async function placed(
   broker: Simulated,
   given: Pick<SchedulerOptions, "onSchedulerEvent" | "onLoginLost" | "isSoleLogin"> = {},
 ): Promise<Bench> {
-  inCallTime(broker);
+  stopTimeDuringCalls(broker);
   const b = await brokerBench(broker, { recipes: [buy()], ...given });
   await b.scheduler.start();
   await b.machine.pass(10_000);
@@ -191,7 +191,7 @@ testBoth("open orders of earlier days are compared once an hour", async () => {
 
 /** Runs a recipe whose order has no answer, with a broker whose lists cannot be read then. Stops its scheduler. */
 async function lostOrder(broker: Awaited<ReturnType<typeof simulated>>) {
-  inCallTime(broker);
+  stopTimeDuringCalls(broker);
   const { faults } = broker.simulator;
   faults.arm({ kind: "lost-answer", operation: "orders.place" });
   const beforeWrite = () => void faults.arm({ kind: "http-error", operation: "orders.today", times: 1_000 });
