@@ -1,6 +1,6 @@
 /**
- * Compares decoding pushes to typed events with bare protobuf decoding of the same bytes: from memory,
- * and from a real loopback socket through the whole stream with its queue. The receiver runs on one core.
+ * Compares two speeds: decoding pushes into typed events, and bare protobuf decoding of the same bytes. Measures both
+ * from memory, and from a real loopback socket through the whole stream with its queue. The receiver runs on one core.
  *
  * @module
  */

@@ -104,7 +104,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "halt and resume change nothing beside a store that a link in the working folder leads to",
+  name: "halt and resume change no file next to a store that a link in the working folder leads to",
   ignore,
   async fn() {
     for (const target of ["missing", "r.yaml"]) {
@@ -151,7 +151,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "linkedOutside() follows links within the working folder, and within the folder of a path outside it",
+  name:
+    "linkedOutside() follows links that stay in the working folder or, for a path outside it, in that path's own folder",
   ignore,
   async fn() {
     await using at = await place();

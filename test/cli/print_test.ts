@@ -36,7 +36,7 @@ Deno.test("fit() cuts to a width and never in the middle of a character", () => 
   assertEquals(fit("騰訊控股", 6), "騰訊…");
 });
 
-Deno.test("plain() removes all control characters", () => {
+Deno.test("plain() replaces each control character with a space", () => {
   assertEquals(plain("a\x1b[31mb\r\n\x9bc"), "a [31mb   c");
 });
 
@@ -125,7 +125,7 @@ Deno.test("table() has no limit on the number of rows", () => {
   assertEquals([lines.length, lines.at(-1)], [300_001, "299999"]);
 });
 
-Deno.test("wrapped() breaks lines at spaces on a terminal, never within an identifier, and elsewhere breaks none", () => {
+Deno.test("wrapped() breaks lines at spaces on a terminal, never within an identifier; without a terminal it breaks no line", () => {
   const text = "order 1250815000001-1250815000002-1250815000003 of 00700.HK";
   assertEquals(wrapped(terminal(30), text, 4), [
     "    order",
@@ -345,7 +345,7 @@ Deno.test("printList() cuts an endless text in Markdown, and keeps it in JSON an
   assertEquals(lengths.map((length) => length > text.length), [false, true, true]);
 });
 
-/** Commands that print tables as parts of one document, and why they have no form of a list. */
+/** Commands that print tables as parts of one document, and why they have no `--output` and `--columns`. */
 const documents: Readonly<Record<string, string>> = {
   "demo": "a demonstration for a person; its files are CSV and JSON Lines",
   "rebalance": "a plan: positions, trades and costs",

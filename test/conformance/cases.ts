@@ -8,7 +8,7 @@
 /** Expected shape of a member. */
 export type Shape = "text" | "number" | "boolean" | { [member: string]: Shape } | readonly [Shape];
 
-/** Values that one call creates and another call needs, by name; one value for each round. */
+/** Values that one call creates and another call needs, by name; one value for each run of the cases. */
 export type Made = Readonly<Record<string, string>>;
 
 /** A call of an operation. */

@@ -24,7 +24,7 @@ import { type Noted, stepContext } from "./support.ts";
 
 const at = (text: string) => Date.parse(text);
 const friday: RunDay = { date: "2025-08-15", zone: "Asia/Hong_Kong", calendar: "XHKG" };
-/** A cron pattern in Hong Kong's time zone that follows no exchange, on a Tuesday. */
+/** The day (a Tuesday) of a cron run in Hong Kong's time zone, without an exchange calendar. */
 const tuesday: RunDay = { date: "2025-08-19", zone: "Asia/Hong_Kong" };
 
 Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or until the next open", () => {
@@ -61,7 +61,7 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
       "2025-08-15T09:30+08:00",
       "XHKG has opened its session of 2025-08-15",
     ],
-    // A slot inside the next session never belonged to its own session.
+    // A slot during the next session is past from the start, because its own session's data no longer exists then.
     [
       { ...friday, date: "2025-08-14" },
       [],
@@ -119,7 +119,7 @@ Deno.test("exchangesOf() finds markets and kinds of securities anywhere in the p
 });
 
 /** A run of Friday's slot at another time. `asked` gets an entry each time a step asks for the client. */
-function late(broker: Simulated, now: string, given: Partial<StepContext> = {}, noted?: Noted) {
+function runAt(broker: Simulated, now: string, given: Partial<StepContext> = {}, noted?: Noted) {
   broker.clock.set(at(now));
   const asked: string[] = [];
   const context = stepContext(broker, {
@@ -149,7 +149,7 @@ function late(broker: Simulated, now: string, given: Partial<StepContext> = {}, 
 
 Deno.test("every read of present data is rejected on another day: the error names the alternative, and nothing is sent", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  const { asked, context } = late(broker, "2025-08-17T10:00:00+08:00");
+  const { asked, context } = runAt(broker, "2025-08-17T10:00:00+08:00");
   const refused = [...operations.values()].filter(({ answers }) => answers === "now");
   for (const operation of refused) {
     const error = await assertRejects(
@@ -171,14 +171,14 @@ Deno.test("every read of present data is rejected on another day: the error name
   const history = operations.get("fills.history")!;
   const days = { market: "hk", from: "2025-08-14", to: "2025-08-14" };
   assertEquals((await callOperation(history, days, context) as unknown[]).length, 40);
-  const onTime = late(broker, "2025-08-15T17:30:00+08:00");
+  const onTime = runAt(broker, "2025-08-15T17:30:00+08:00");
   assert("totalAssets" in (await onTime.run("account.funds", { exchangeType: "K" }) as object));
 });
 
 Deno.test("snapshot, watch and wait-for are rejected on another day if they read present data", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
-  const sunday = late(broker, "2025-08-17T10:00:00+08:00", { out: folder.path });
+  const sunday = runAt(broker, "2025-08-17T10:00:00+08:00", { out: folder.path });
   const cases: [uses: string, given: unknown, reads: string][] = [
     ["snapshot", {
       account: ["hk"],
@@ -199,7 +199,7 @@ Deno.test("snapshot, watch and wait-for are rejected on another day if they read
     assertStringIncludes(error.message, `Cannot read ${reads} for 2025-08-15: the answer is as of now, and `);
   }
   assertEquals([sunday.asked, [...Deno.readDirSync(folder.path)]], [[], []]);
-  // Parts with their own days are done.
+  // Parts that name their own days still run.
   const bars = await sunday.run("snapshot", {
     bars: { securities: ["00700.HK"], from: "2025-08-14" },
   }) as SnapshotTaken; // the output of the step
@@ -215,7 +215,7 @@ Deno.test("a snapshot is stored under the day of its exchange, not under the UTC
   using folder = temporaryFolder();
   // 07:00 on Friday in Hong Kong is Thursday in UTC.
   broker.clock.set(at("2025-08-15T07:00:00+08:00"));
-  const { run } = late(broker, "2025-08-15T07:00:00+08:00", {
+  const { run } = runAt(broker, "2025-08-15T07:00:00+08:00", {
     out: folder.path,
     slot: "2025-08-14T23:00:00Z",
     session: undefined,
@@ -246,7 +246,7 @@ export default defineStep({
     "name: own\nsteps: [{ id: mine, uses: ./my_step.ts }]\n",
   );
   const recipe = await loadRecipe(`${folder.path}/own.yaml`);
-  const { context } = late(broker, "2025-08-17T10:00:00+08:00");
+  const { context } = runAt(broker, "2025-08-17T10:00:00+08:00");
   const { today, past } = await recipe.steps[0]!.run(context) as { today: string; past: number };
   assertStringIncludes(today, 'use "fills.history" for a past day');
   assertEquals(past, 40);
@@ -256,11 +256,11 @@ Deno.test("today's list that the broker emptied after the close is rejected, but
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await buyOnce(broker);
   const uses = "fills.today";
-  const before = late(broker, "2025-08-15T16:45:00+08:00");
+  const before = runAt(broker, "2025-08-15T16:45:00+08:00");
   const rows = await before.run(uses, { market: "hk" }) as unknown[];
   assert(rows.length > 0);
   // The simulator clears Hong Kong three hours after the close.
-  const after = late(broker, "2025-08-15T20:30:00+08:00");
+  const after = runAt(broker, "2025-08-15T20:30:00+08:00");
   const error = await assertRejects(() => after.run(uses, { market: "hk" }), PastSlotError);
   assertEquals(
     error.message,
@@ -272,10 +272,10 @@ Deno.test("today's list that the broker emptied after the close is rejected, but
   assertEquals(await after.run("orders.today", { market: "hk", orderIds: ["1"] }), []);
   assertEquals(await after.run(uses, { market: "us" }), []);
   // A run every ten minutes reads the state at its instant, and finds nothing.
-  const often = late(broker, "2025-08-15T20:30:00+08:00", { day: { ...friday, isOneOfMany: true } });
+  const often = runAt(broker, "2025-08-15T20:30:00+08:00", { day: { ...friday, isOneOfMany: true } });
   assertEquals(await often.run(uses, { market: "hk" }), []);
   // Before the open, there is nothing to compare with.
-  const early = late(broker, "2025-08-15T08:45:00+08:00");
+  const early = runAt(broker, "2025-08-15T08:45:00+08:00");
   assertEquals(await early.run(uses, { market: "hk" }), []);
 });
 
@@ -283,7 +283,7 @@ Deno.test("an empty list that the broker's history cannot confirm is logged", as
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await buyOnce(broker);
   const noted: Noted = { artifacts: [], logs: [] };
-  const after = late(broker, "2025-08-15T20:30:00+08:00", {}, noted);
+  const after = runAt(broker, "2025-08-15T20:30:00+08:00", {}, noted);
   broker.simulator.faults.arm({
     kind: "busy",
     code: "2001",
@@ -298,7 +298,7 @@ Deno.test("an empty list that the broker's history cannot confirm is logged", as
 
 Deno.test("a wait that began on its day continues past midnight", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  const { run } = late(broker, "2025-08-15T23:55:00+08:00");
+  const { run } = runAt(broker, "2025-08-15T23:55:00+08:00");
   const never = { price: { security: "00700.HK", atLeast: "999999" }, every: "5m", atMost: "30m" };
   const error = await assertRejects(() => run("wait-for", never), BrokerError);
   assertEquals([error.code, broker.clock.now()], ["wait-timeout", at("2025-08-16T00:25:00+08:00")]);

@@ -151,7 +151,7 @@ Deno.test("fault expired-login ends the trade login until the next login", async
   assertEquals(gateway.faults.struck("expired-login"), 1);
 });
 
-Deno.test("fault not-json executes the call and answers with a page", async () => {
+Deno.test("fault not-json executes the call and answers with HTML", async () => {
   await using gateway = await start();
   gateway.faults.arm({ kind: "not-json" });
   const response = await post(gateway, "/hq/BasicQot", JSON.stringify({ params: QUOTE }));

@@ -148,19 +148,19 @@ Deno.test("script halt: halts a whole market, for days, and from the open", () =
     { what: "halt", market: "futures", at: "2025-08-18 10:00", for: "1h" },
     { what: "halt", symbol: "AAPL", at: "2025-08-18 09:30", for: "30m" },
   );
-  const noon = at("2025-08-18 11:00");
+  const eleven = at("2025-08-18 11:00");
   assertEquals(
-    market.quote("09988.HK", noon).openPrice,
+    market.quote("09988.HK", eleven).openPrice,
     market.quote("09988.HK", at("2025-08-18 16:00")).openPrice,
   );
   const bar = market.dayBar("09988.HK", "2025-08-18")!;
   assertEquals([bar.open, bar.volume], [plain.dayBar("09988.HK", "2025-08-15")!.close, "0"]);
   assertEquals(market.prints("09988.HK", at("2025-08-18 09:00"), at("2025-08-18 16:00")), []);
-  assertEquals(market.timeShare("09988.HK", noon).map(({ volume }) => volume).at(-1), "0");
+  assertEquals(market.timeShare("09988.HK", eleven).map(({ volume }) => volume).at(-1), "0");
   assert(market.prints("09988.HK", at("2025-08-19 09:00"), at("2025-08-19 16:00")).length > 0);
   assertEquals(market.prints("MHI2508.HK", at("2025-08-18 10:00"), at("2025-08-18 11:00") - 1), []);
   assert(market.isOpen("AAPL", at("2025-08-18 22:00")) && !market.isOpen("AAPL", at("2025-08-18 21:59")));
-  const [option] = market.optionCodes("AAPL", "2025-09-19", {}, noon);
+  const [option] = market.optionCodes("AAPL", "2025-09-19", {}, eleven);
   assert(market.isHalted(option!, at("2025-08-18 21:59")));
   assertEquals(market.prints(option!, at("2025-08-18 21:30") - 1, at("2025-08-18 22:00") - 1), []);
 });
@@ -306,7 +306,7 @@ Deno.test("script: thousands of actions on a day, and extreme factors, give pric
   );
 });
 
-Deno.test("script: the JSON Schema, the help of sim and the page name every kind of entry", async () => {
+Deno.test("script: the JSON Schema, the help of sim and docs/simulator.md contain every kind of entry", async () => {
   const schema = JSON.stringify(scriptJsonSchema());
   const page = await Deno.readTextFile(new URL("../../docs/simulator.md", import.meta.url));
   const help = helpOf(sim);
@@ -348,9 +348,9 @@ function month(seed: number): { days: number; text: string } {
     }
   }
   clock.set(at("2025-10-03 08:00"));
-  const always = { market: "hk", from: "2025-09-01", to: "2025-09-30", limit: 99 };
+  const wholeMonth = { market: "hk", from: "2025-09-01", to: "2025-09-30", limit: 99 };
   for (const name of ["orders.history", "fills.history", "fundJournal.history"] as const) {
-    lines.push(JSON.stringify(broker.call(name, always)));
+    lines.push(JSON.stringify(broker.call(name, wholeMonth)));
   }
   lines.push(JSON.stringify(broker.call("account.funds", { market: "hk" })));
   return { days, text: lines.join("\n") };

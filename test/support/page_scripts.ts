@@ -60,15 +60,15 @@ export async function assertRuns(script: PageScript, options: RunOptions): Promi
   const { host, port } = new URL(gatewayUrl);
   const file = `${options.folder}/${script.name}.ts`;
   // Replaces the addresses of the page, and adds the simulator's push address to `gateway`.
-  const onPage = (part: string) =>
+  const withSimulatorAddresses = (part: string) =>
     part.replaceAll("127.0.0.1:11111", host).replaceAll("127.0.0.1:11112", pushAddress);
-  const withPush = onPage(script.text).replaceAll(
+  const withPush = withSimulatorAddresses(script.text).replaceAll(
     `gateway: "http://${host}"`,
     `gateway: { url: "http://${host}", push: "${pushAddress}" }`,
   );
   await Deno.writeTextFile(file, withPush);
   const { code, stdout, stderr } = await new Deno.Command(options.deno ?? Deno.execPath(), {
-    args: ["run", "--no-prompt", ...options.flags ?? [], ...script.flags.map(onPage), file],
+    args: ["run", "--no-prompt", ...options.flags ?? [], ...script.flags.map(withSimulatorAddresses), file],
     cwd: options.folder,
     clearEnv: options.env !== undefined,
     env: {

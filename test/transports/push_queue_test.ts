@@ -56,7 +56,7 @@ Deno.test("PushQueue replaces an older value by a newer one while many events wa
   ]);
 });
 
-Deno.test("PushQueue delivers every value again when few events wait, and none out of order", async () => {
+Deno.test("PushQueue stops conflating once few events wait, and delivers no value out of order", async () => {
   const queue = new PushQueue({ conflateAbove: 3 });
   for (const event of [quote("X", 1), quote("A", 2), quote("B", 3), quote("A", 4)]) queue.push(event);
   for (let read = 0; read < 2; read++) await queue.next();
@@ -104,7 +104,7 @@ Deno.test("PushQueue keeps a damaged order push, and counts other unreadable one
   ]);
 });
 
-Deno.test("PushQueue starts a new count of dropped ticks once the last was read", async () => {
+Deno.test("PushQueue starts a new count of dropped ticks after the reader has read the previous `dropped` event", async () => {
   const queue = new PushQueue({ maxTicks: 1 });
   for (const at of [1, 2, 3]) queue.push(tick(at));
   assertEquals((await queue.next()).value, tick(1));
