@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { wallInstant } from "../calendars/mod.ts";
 import { compare, isDecimal, sumOf } from "../decimal.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { laterLists } from "../operations/proof.ts";
@@ -18,6 +19,7 @@ import {
   type ListReading,
   mayBeEmptied,
   type SeenOrder,
+  zoneOfMarket,
 } from "./broker_lists.ts";
 import { type AbsentReadings, type Intent, type IntentChange, sinceOf } from "./intent.ts";
 import type { Owner } from "./queries.ts";
@@ -62,12 +64,20 @@ export function judge(intent: Intent, reading: ListReading, others: Others): Ver
 /**
  * Finds the orders of an intent to place orders: orders that are new since the reading before the request, have its
  * terms, and together have its quantity. An order that may also belong to a rival proves nothing. The exception is a
- * single possible division of the orders that gives both intents their whole quantities.
+ * single possible division of the orders that gives both intents their whole quantities. An order that the broker
+ * placed before the request proves nothing either: the reading before the request may have missed it.
  */
 function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
-  const found = candidatesOf(intent, reading, others);
-  if (found.length === 0) return { is: "absent" };
+  const all = candidatesOf(intent, reading, others);
+  const found = all.filter((order) => !isPlacedBefore(order, intent));
+  if (found.length === 0) {
+    if (all.length === 0) return { is: "absent" };
+    const missing = `a person's decision: the orders ${
+      idsOf(all).join(", ")
+    } have its terms, and by the broker's time they were placed before it was sent`;
+    return { is: "unprovable", missing };
+  }
   const rivals = others.rivals.filter((each) =>
     each.id !== intent.id && found.some((order) => couldBelong(order, each, others))
   );
@@ -213,6 +223,25 @@ function isNewFor(order: SeenOrder, intent: Intent): boolean {
   if (!isSameSymbol(order.symbol, symbol) || compare(sizeOf(order), quantity) > 0) return false;
   return order.side === undefined || side === undefined || sameSide(order.side, side);
 }
+
+/**
+ * Returns whether an order was placed clearly before an intent was sent, both by the broker's time. Such an order is not
+ * excluded, because clocks can be wrong: it only proves nothing.
+ */
+function isPlacedBefore({ placedAt = "" }: SeenOrder, intent: Intent): boolean {
+  const [, date, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2})/.exec(placedAt) ?? [];
+  if (date === undefined || time === undefined || intent.readSince === undefined) return false;
+  try {
+    const at = wallInstant(date, time, zoneOfMarket(termsOf(intent).market));
+    return at < intent.readSince - PLACED_BEFORE_MS;
+  } catch (error) {
+    if (error instanceof RangeError) return false; // there is no such day or time
+    throw error;
+  }
+}
+
+/** By this much the time of an order in a list may differ from the time in the broker's answers. */
+const PLACED_BEFORE_MS = 60_000;
 
 /** Returns whether an order's day, by the broker's date, is before the day of a request. */
 function isEarlier({ day }: SeenOrder, market: string | undefined, since: number | undefined): boolean {

@@ -230,6 +230,8 @@ export async function schedule(process: Process, surroundings: Surroundings): Pr
     secret: () => Promise.reject(new TypeError("a world has no secrets")),
     onSchedulerEvent: (event) => {
       if (event.type === "tick") return;
+      // A run whose outcome is unknown ends with that reason, so only the runs that it holds up show the lost login.
+      if (event.type === "held" && ["displaced", "login"].includes(event.because)) surroundings.onLoginLost();
       const about = "runKey" in event ? ` ${event.runKey}` : "";
       const why = event.type === "error"
         ? ` ${event.error instanceof Error ? event.error.message : event.error}`

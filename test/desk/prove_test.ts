@@ -129,14 +129,37 @@ Deno.test("two spellings of one code are one listing, for an order, an amendment
   assertEquals(judge(classB, readingWith(order("1", { symbol: "BRK" })), alone).is, "absent");
 });
 
+Deno.test("judge() assigns no order that was placed before the request by the broker's time", () => {
+  const early = order("1", { placedAt: "2025-08-15 10:28:59" });
+  const verdict = judge(intent(), readingWith(early), alone);
+  assertEquals(verdict.is, "unprovable");
+  assertStringIncludes(
+    "missing" in verdict ? verdict.missing : "",
+    "a person's decision: the orders 1 have its terms",
+  );
+  // The order of the intent itself is found beside it.
+  assertEquals(judge(intent(), readingWith(early, order("2")), alone), { is: "sent", orderIds: ["2"] });
+  // Controls: clocks that differ by less than a minute, and times that cannot be read.
+  for (const placedAt of ["2025-08-15 10:29:01", "10:28:59", "2025-02-30 10:00:00", undefined]) {
+    assertEquals(judge(intent(), readingWith(order("1", { placedAt })), alone).is, "sent", placedAt);
+  }
+});
+
 Deno.test("judge() dates a US order by the day in New York, and a futures order of the night by the day before", () => {
   const night = Date.parse("2025-08-16T01:00:00+08:00");
   const us = intent({ params: { ...TERMS, market: "us" }, readSince: night });
-  assertEquals(judge(us, readingWith(order("1", { day: "2025-08-15" })), alone).is, "sent");
-  assertEquals(judge(us, readingWith(order("1", { day: "2025-08-14" })), alone).is, "absent");
+  assertEquals(
+    judge(us, readingWith(order("1", { day: "2025-08-15", placedAt: undefined })), alone).is,
+    "sent",
+  );
+  assertEquals(
+    judge(us, readingWith(order("1", { day: "2025-08-14", placedAt: undefined })), alone).is,
+    "absent",
+  );
   const { market: _, ...terms } = TERMS;
   const future = intent({ operation: "futures.place", params: terms, readSince: night });
-  const row = (day: string) => readingWith(order("1", { lists: ["futures.ordersToday"], day }));
+  const row = (day: string) =>
+    readingWith(order("1", { lists: ["futures.ordersToday"], day, placedAt: undefined }));
   assertEquals(judge(future, row("2025-08-15"), alone).is, "sent");
   assertEquals(judge(future, row("2025-08-14"), alone).is, "absent");
 });
