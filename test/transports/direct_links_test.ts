@@ -219,6 +219,30 @@ Deno.test("account.login() retries a connection that a wrong key has stopped", a
   assertEquals(await maxBuy(client), { quantity: "700" });
 });
 
+Deno.test("a connection that unreadable first answers have stopped makes one attempt in each hour", async () => {
+  let [isForged, steady] = [true, 0];
+  await using farEnd = await directFarEnd({
+    onCall: answerReads,
+    insteadOfInit: (key) => isForged ? forged["no body"]!(key) : undefined,
+  });
+  await using client = await connectTo(farEnd, { machine: { monotonic: () => steady } });
+  const codeOf = async () => (await assertRejects(() => maxBuy(client), BrokerError)).code;
+  for (let call = 0; call < 4; call++) {
+    await codeOf();
+    steady += 60_000; // the pause before the next attempt
+  }
+  assertEquals([await codeOf(), farEnd.opened.length], ["platform-key", 5]);
+  steady += 3_599_999;
+  assertEquals([await codeOf(), farEnd.opened.length], ["platform-key", 5]);
+  steady += 1;
+  for (let call = 0; call < 3; call++) {
+    assertEquals([await codeOf(), farEnd.opened.length], ["platform-key", 6]);
+  }
+  steady += 3_600_000;
+  isForged = false;
+  assertEquals(await maxBuy(client), { quantity: "700" });
+});
+
 Deno.test("a wrong key ends in a clear error after one login and at most five connections", async () => {
   const order = {
     market: "hk",

@@ -61,6 +61,8 @@ export class Channel {
   #hangUps = 0;
   /** The error that stopped the channel. */
   #stopped: BrokerError | undefined;
+  /** When a caller may make one more attempt after a wrong key has stopped the connection, by the monotonic clock. */
+  #mayRetryKeyAt = Infinity;
   #started = false;
   readonly #links = new Set<Link>();
   readonly #limit: HourlyLimit;
@@ -89,6 +91,8 @@ export class Channel {
   ready(): Promise<Link> {
     this.#started = true;
     if (this.link !== undefined) return Promise.resolve(this.link);
+    // Somebody may have changed the first answers only for a time, and nobody may be there to try again.
+    if (this.#options.machine.monotonic() >= this.#mayRetryKeyAt) this.allowAgain();
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     // Report a rejected login immediately instead of waiting until the next login is due.
     const { refusal } = this.#options.session;
@@ -119,14 +123,16 @@ export class Channel {
   stop(error: BrokerError): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;
+    if (isKeyFault(error)) this.#mayRetryKeyAt = this.#options.machine.monotonic() + KEY_PAUSE_MS;
     for (const link of this.#links) link.fail(error);
     if (this.#started) this.reportPhase("stopped", { error });
   }
 
-  /** Allows another attempt because a person asked for it. */
+  /** Allows another attempt: a person asked for it, or a pause after a wrong key is over. */
   allowAgain(): void {
     if (this.#closing.signal.aborted) return;
     this.#stopped = undefined;
+    this.#mayRetryKeyAt = Infinity;
     this.#mayOpenAt = -Infinity;
   }
 
@@ -287,6 +293,9 @@ function isRefusedForGood(error: unknown): boolean {
   return error instanceof RejectedError && !(error instanceof BusyError);
 }
 
+/** Pause after a connection that stopped because a key seems to be wrong. Then there is one attempt in each pause. */
+const KEY_PAUSE_MS = 3_600_000;
+
 /** After this number of consecutive closed connections, another program is assumed to use the account. */
 const MOST_HANG_UPS = 2;
 
@@ -307,7 +316,7 @@ function keyFault(name: ChannelName, cause: ProtocolError): ProtocolError {
   return new ProtocolError(
     `Cannot open the ${name} connection: ${MOST_UNREADABLE} first answers in a row were unreadable; check the ` +
       "platform key and the developer key (test and production have different platform keys); if both are " +
-      "right, somebody is changing the connection; account.login() tries again",
+      "right, somebody is changing the connection; the next attempt is in an hour, or with account.login()",
     { code: "platform-key", transport: "direct", cause },
   );
 }
