@@ -4,9 +4,15 @@
  * @module
  */
 
+/** A text of a file, and what replaces it. */
+interface Change {
+  from: string;
+  to: string;
+}
+
 /** A changed copy, with a program that runs the swarm until a seed fails. */
 export async function copyTree(
-  { file, from, to, within }: { file: string; from: string; to: string; within: number },
+  { file, within, also, ...change }: Change & { file: string; within: number; also?: Change },
 ): Promise<{ path: string; main: string } & AsyncDisposable> {
   const root = new URL("../../", import.meta.url).pathname;
   const path = await Deno.makeTempDir({ prefix: "hsgate-mutation-" });
@@ -14,10 +20,13 @@ export async function copyTree(
     await Deno.copyFile(`${root}${name}`, `${path}/${name}`);
   }
   for (const name of ["lib", "proto"]) await copyFolder(`${root}${name}`, `${path}/${name}`);
-  const source = await Deno.readTextFile(`${path}/${file}`);
-  const parts = source.split(from);
-  if (parts.length !== 2) throw new Error(`"${from}" occurs ${parts.length - 1} times in ${file}`);
-  await Deno.writeTextFile(`${path}/${file}`, parts.join(to));
+  let source = await Deno.readTextFile(`${path}/${file}`);
+  for (const { from, to } of [change, ...also === undefined ? [] : [also]]) {
+    const parts = source.split(from);
+    if (parts.length !== 2) throw new Error(`"${from}" occurs ${parts.length - 1} times in ${file}`);
+    source = parts.join(to);
+  }
+  await Deno.writeTextFile(`${path}/${file}`, source);
   const main = `${path}/main.ts`;
   await Deno.writeTextFile(
     main,

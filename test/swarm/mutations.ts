@@ -1,6 +1,6 @@
 // deno-lint-ignore-file no-console -- a program that prints its results
 /**
- * Shows that the swarm finds wrong programs. Each mutation changes one place of a copy of the source; the swarm must
+ * Shows that the swarm finds wrong programs. Each mutation makes one mistake in a copy of the source; the swarm must
  * then fail within a stated number of one-day seeds.
  *
  * Run it with `deno run -A test/swarm/mutations.ts [NAME …]`. It exits with 1 if a mutation survives.
@@ -15,6 +15,8 @@ interface Mutation {
   file: string;
   from: string;
   to: string;
+  /** A second place of the same file, for a mistake that another check would hide. */
+  also?: { from: string; to: string };
   /** Number of one-day seeds, from seed 1, within which the swarm finds it. */
   within: number;
 }
@@ -59,6 +61,10 @@ export const mutations: readonly Mutation[] = [
     file: "lib/desk/prove.ts",
     from: 'if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;',
     to: 'if (intent.kind !== "place") return false;',
+    also: {
+      from: "const found = all.filter((order) => !isPlacedBefore(order, intent));",
+      to: "const found = all;",
+    },
     within: 40,
   },
   {
