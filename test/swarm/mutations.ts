@@ -122,7 +122,7 @@ export const mutations: readonly Mutation[] = [
     file: "lib/desk/send.ts",
     from: "        mayLeave();\n        options.beforeFirstByte?.();",
     to: "        void mayLeave;\n        options.beforeFirstByte?.();",
-    within: 40,
+    within: 150,
   },
   {
     name: "the store does not wait until a commit is on the disk",
