@@ -88,16 +88,16 @@ function isHiddenByOwner(
 }
 
 /**
- * Returns whether an intent has an order of the owner instead of its own, and nobody could know it: before the lists
- * showed the intent's order, the owner amended it and placed another order with its terms.
+ * Returns whether an intent has an order of the owner, and nobody could know it: before the lists showed the intent's
+ * order, the owner amended it and placed another order with its terms, or with the rest of its quantity.
  */
 export function isMistakenFor(
   { orderIds }: Intent,
   executed: Executed | undefined,
   orders: ReadonlyMap<string, TrueOrder>,
 ): boolean {
-  return executed !== undefined && orderIds.length > 0 &&
-    orderIds.every((id) => orders.get(id)?.by === "owner") &&
+  return executed !== undefined &&
+    orderIds.some((id) => orders.get(id)?.by === "owner") &&
     executed.orderIds.some((id) => orders.get(id)?.isAmendedByOwner);
 }
 
