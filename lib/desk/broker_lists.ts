@@ -229,7 +229,8 @@ export async function readLists(
     const [first, to] = [firstDay(), lastDay()];
     return { from: first < to ? first : to, to };
   };
-  let isOfOtherDays = false;
+  /** Lists that were read from a later day, because the broker's time was not known before the first answer. */
+  const tooShort: string[] = [];
   const read = async (name: string) => {
     const operation = findOperation(name);
     if (operation === undefined) {
@@ -244,11 +245,10 @@ export async function readLists(
       const before = orders.get(row.orderId);
       orders.set(row.orderId, before === undefined ? row : merged(before, row));
     }
-    if ("from" in params && days.from !== daysNow().from) isOfOtherDays = true;
+    if ("from" in params && days.from !== daysNow().from) tooShort.push(name);
   };
   for (const name of place.lists) await read(name);
-  // The broker's time was not known before the first answer.
-  if (isOfOtherDays) { for (const name of place.lists) await read(name); }
+  for (const name of tooShort.splice(0)) await read(name);
   const isEmptied = () => [beganAt, now(), now() + (aheadMs ?? 0)].some((at) => mayBeEmptied(market, at));
   const later = withHistory || dayOfLists(market, since ?? beganAt) < lastDay() || isEmptied()
     ? laterLists(place.lists).filter((name) => !place.lists.includes(name))

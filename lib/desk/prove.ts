@@ -69,12 +69,12 @@ export function judge(intent: Intent, reading: ListReading, others: Others): Ver
  */
 function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
-  const all = candidatesOf(intent, reading, others);
-  const found = all.filter((order) => !isPlacedBefore(order, intent));
+  const found = candidatesOf(intent, reading, others);
   if (found.length === 0) {
-    if (all.length === 0) return { is: "absent" };
+    const early = [...reading.orders.values()].filter((order) => couldBeOwn(order, intent, others));
+    if (early.length === 0) return { is: "absent" };
     const missing = `a person's decision: the orders ${
-      idsOf(all).join(", ")
+      idsOf(early).join(", ")
     } have its terms, and by the broker's time they were placed before it was sent`;
     return { is: "unprovable", missing };
   }
@@ -150,10 +150,12 @@ const idsOf = (orders: readonly SeenOrder[]): string[] => orders.map(({ orderId 
 
 /**
  * Returns the orders in a reading that the intent may have placed itself. Leaves out orders that its conditional or
- * algorithmic order has placed.
+ * algorithmic order has placed, and orders that were placed before the request.
  */
 function candidatesOf(intent: Intent, reading: ListReading, others: Others): SeenOrder[] {
-  return [...reading.orders.values()].filter((order) => couldBeOwn(order, intent, others));
+  return [...reading.orders.values()].filter((order) =>
+    couldBeOwn(order, intent, others) && !isPlacedBefore(order, intent)
+  );
 }
 
 /** Returns whether an order may belong to an intent: as its own order, or as an order that its own order has placed. */
@@ -225,8 +227,8 @@ function isNewFor(order: SeenOrder, intent: Intent): boolean {
 }
 
 /**
- * Returns whether an order was placed clearly before an intent was sent, both by the broker's time. Such an order is not
- * excluded, because clocks can be wrong: it only proves nothing.
+ * Returns whether an order was placed clearly before an intent was sent, both by the broker's time. Such an order proves
+ * nothing. It does not count as absent either, because clocks can be wrong.
  */
 function isPlacedBefore({ placedAt = "" }: SeenOrder, intent: Intent): boolean {
   const [, date, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2})/.exec(placedAt) ?? [];

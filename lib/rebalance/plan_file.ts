@@ -9,7 +9,7 @@ import * as z from "zod";
 import { compare, type Decimal, divide, isDecimal, multiply, sumOf } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
-import { parse as parseCsv } from "../std/csv.ts";
+import { parse as parseCsv, repeatedColumn } from "../std/csv.ts";
 import { executionSchema, type ExecutionTerms } from "./terms.ts";
 import { checked, decimalText, readValues } from "./values.ts";
 
@@ -330,15 +330,14 @@ function targetsOf(text: string, name: string): [string, Decimal][] {
   }
   const csv = text.replace(/^\uFEFF/, "");
   let rows: unknown;
-  let names: readonly string[] = [];
+  let twice: string | undefined;
   try {
     rows = parseCsv(csv, { skipFirstRow: true });
-    [names = []] = parseCsv(csv);
+    twice = repeatedColumn(csv);
   } catch (error) {
     // A row with a different number of columns causes an `Error`.
     throw new TypeError(`Cannot ${action}: it is not CSV: ${messageOf(error)}`);
   }
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
     throw new InvalidParamsError(action, [{
       path: ["columns"],

@@ -1,5 +1,5 @@
 /**
- * Typed exports of the CSV reader of Deno std; names as in `@std/csv`.
+ * Typed exports of the CSV reader of Deno std; names as in `@std/csv`. Also finds columns of which it would drop one.
  *
  * @module
  */
@@ -19,3 +19,19 @@ interface Parse {
 
 /** Reads CSV text (RFC 4180). */
 export const parse: Parse = rawParse;
+
+/**
+ * Returns a name that the first row contains twice; `undefined` if there is none. With `skipFirstRow`, `parse` would keep
+ * only the last of these columns.
+ *
+ * @throws {SyntaxError} If the first row is not CSV.
+ */
+export function repeatedColumn(input: string): string | undefined {
+  let end = 0;
+  for (let isQuoted = false; end < input.length && (isQuoted || input[end] !== "\n"); end++) {
+    if (input[end] === '"') isQuoted = !isQuoted;
+  }
+  const [names = []] = parse(input.slice(0, end));
+  const seen = new Set<string>();
+  return names.find((name) => seen.size === seen.add(name).size);
+}

@@ -11,6 +11,7 @@ import { startSimulator } from "../../lib/simulator/mod.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { connectDirect } from "../support/direct_client.ts";
 import { farEnd, json } from "../support/far_end.ts";
+import { reportWith } from "../support/probe_report.ts";
 import {
   cli,
   directEnvOf,
@@ -217,39 +218,11 @@ Deno.test("probe reports each kind of difference, continues after rejections, an
 Deno.test("an answer that does not fit its message is named by replay, and keeps the simulator from starting", async () => {
   await using dir = await folder();
   const member = { times: 1, texts: { digits: [1, 3, 3] } };
-  const reportWith = async (payload: unknown) => {
-    const record = { times: 1, members: payload };
-    const answer = {
-      over: "socket",
-      type: 13,
-      code: "0000",
-      message: "TradeQueryMarginFundInfoResponse",
-      payload: { times: 1, record },
-    };
-    const call = {
-      operation: "account.funds",
-      params: [],
-      codes: {},
-      outcome: "fits",
-      ms: 1,
-      answer,
-      differences: [],
-    };
-    const head = {
-      what: "hsgate probe",
-      format: 1,
-      transport: "direct",
-      started: "",
-      ended: "",
-      families: {},
-      left: [],
-    };
-    const path = `${dir.path}/r.json`;
-    await Deno.writeTextFile(path, JSON.stringify({ ...head, calls: [call] }));
-    return path;
-  };
+  const path = `${dir.path}/r.json`;
+  const message = { type: 13, code: "0000", message: "TradeQueryMarginFundInfoResponse" };
   for (const [payload, fault] of [[{ none: member }, "none"], [{ data: member }, "data"]] as const) {
-    const path = await reportWith(payload);
+    const record = { times: 1, members: payload };
+    await Deno.writeTextFile(path, reportWith({ ...message, payload: { times: 1, record } }));
     const replayed = await cli(["probe", "--replay", path, "--json"], { fromDisk: true });
     const { cases: [only] } = JSON.parse(replayed.out);
     assertEquals([replayed.code, only.answers, only.read], [7, 1, 0], replayed.err);

@@ -7,6 +7,7 @@ import { type Difference, examine, type Seen } from "../../lib/operations/answer
 import { operations } from "../../lib/operations/mod.ts";
 import { readReport } from "../../lib/probe/report.ts";
 import { answersOf } from "../../lib/operations/shaped_answers.ts";
+import { reportWith } from "../support/probe_report.ts";
 
 const order = {
   entrustId: "5001",
@@ -240,25 +241,7 @@ Deno.test("readReport() rejects a report that is nested too deep, before anythin
 });
 
 Deno.test("readReport() rejects a message number that no frame can contain", () => {
-  const report = (type: number) =>
-    JSON.stringify({
-      what: "hsgate probe",
-      format: 1,
-      transport: "direct",
-      started: "",
-      ended: "",
-      families: {},
-      left: [],
-      calls: [{
-        operation: "account.funds",
-        params: [],
-        codes: {},
-        outcome: "fits",
-        ms: 1,
-        answer: { over: "socket", type },
-        differences: [],
-      }],
-    });
+  const report = (type: number) => reportWith({ type });
   assertEquals(readReport(report(19), "r.json").calls[0]?.answer?.type, 19);
   for (const type of [1e308, -1.5, 2 ** 31]) {
     assertThrows(() => readReport(report(type), "r.json"), TypeError, "calls.0.answer.type: ");

@@ -465,7 +465,7 @@ Deno.test({
       return new TextDecoder().decode(stdout).trim();
     };
     const ran = JSON.stringify({ ok: true });
-    assertEquals(await run(), ran); // control: a folder of one's own
+    assertEquals(await run(), ran); // control: only this user may write to the folder
     Deno.chmodSync(temporary.path, 0o777);
     assertStringIncludes(await run(), "others may replace it");
     assertEquals([...Deno.readDirSync(temporary.path)], []);

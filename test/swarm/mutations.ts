@@ -62,8 +62,8 @@ export const mutations: readonly Mutation[] = [
     from: 'if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;',
     to: 'if (intent.kind !== "place") return false;',
     also: {
-      from: "const found = all.filter((order) => !isPlacedBefore(order, intent));",
-      to: "const found = all;",
+      from: "couldBeOwn(order, intent, others) && !isPlacedBefore(order, intent)",
+      to: "couldBeOwn(order, intent, others)",
     },
     within: 40,
   },

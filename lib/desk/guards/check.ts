@@ -126,13 +126,12 @@ export class Check {
   #compare({ before }: Order): void {
     if (before === undefined) return;
     const { symbol, orderType, orderId } = this.params;
-    const isSame = symbol !== undefined && isSameSymbol(symbol, before.symbol);
-    const differing: [name: string, given: string | undefined, listed: string | undefined][] = [
-      ["symbol", isSame ? before.symbol : symbol, before.symbol],
-      ["order type", orderType, before.orderType],
+    const compared = [
+      { name: "symbol", given: symbol, listed: before.symbol, isEqual: isSameSymbol },
+      { name: "order type", given: orderType, listed: before.orderType, isEqual: Object.is },
     ];
-    for (const [name, given, listed] of differing) {
-      if (given === undefined || listed === undefined || given === listed) continue;
+    for (const { name, given, listed, isEqual } of compared) {
+      if (given === undefined || listed === undefined || isEqual(given, listed)) continue;
       throw this.refuse(
         "amended-order",
         `the ${name} of order ${orderId} is "${listed}", and the amendment says "${given}"`,

@@ -42,7 +42,7 @@ export const rules: readonly Rule[] = [
 ];
 
 /** Returns what the record of an approved intent contains. @returns `undefined` if the order's own terms are enough. */
-async function termsOf(check: Check): Promise<ApprovedTerms | undefined> {
+async function approvedTerms(check: Check): Promise<ApprovedTerms | undefined> {
   const { order: { price, symbol, quantity }, params } = check;
   const terms: ApprovedTerms = {
     ...price === undefined && { reference: await check.price("maxDayValue") },
@@ -66,6 +66,6 @@ export function guardsOf(
     const check = new Check(limits, deps, planned);
     const changesTerms = "quantity" in params || "price" in params;
     for (const rule of rules) if (changesTerms || rule.checksEveryWrite) await rule.check(check);
-    return changesTerms ? await termsOf(check) : undefined;
+    return changesTerms ? await approvedTerms(check) : undefined;
   };
 }

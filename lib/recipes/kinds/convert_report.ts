@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { parse } from "../../std/csv.ts";
+import { parse, repeatedColumn } from "../../std/csv.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { readRegular } from "../../regular_files.ts";
@@ -148,13 +148,7 @@ function readRows(path: string, text: string): Row[] {
 
 /** @throws {BrokerError} If two columns have the same name: the reader would keep only the last one. */
 function checkColumns(path: string, text: string): void {
-  let end = 0;
-  for (let isQuoted = false; end < text.length && (isQuoted || text[end] !== "\n"); end++) {
-    if (text[end] === '"') isQuoted = !isQuoted;
-  }
-  const [first = []] = parse(text.slice(0, end));
-  const names = new Set<string>();
-  const twice = first.find((name) => names.size === names.add(name).size);
+  const twice = repeatedColumn(text);
   if (twice === undefined) return;
   throw new BrokerError(
     `Cannot convert "${path}": it has the column ${JSON.stringify(twice)} twice: rename one of them`,

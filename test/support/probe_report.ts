@@ -1,0 +1,20 @@
+/**
+ * Writes reports of `hsgate probe` as somebody else may have edited them.
+ *
+ * @module
+ */
+
+/** Returns the text of a report with one call of `account.funds`, whose answer over the socket is given. */
+export function reportWith(answer: object): string {
+  const call = { operation: "account.funds", params: [], codes: {}, outcome: "fits", ms: 1, differences: [] };
+  return JSON.stringify({
+    what: "hsgate probe",
+    format: 1,
+    transport: "direct",
+    started: "",
+    ended: "",
+    families: {},
+    left: [],
+    calls: [{ ...call, answer: { over: "socket", ...answer } }],
+  });
+}
