@@ -220,9 +220,10 @@ Deno.test("account.login() retries a connection that a wrong key has stopped", a
 });
 
 Deno.test("a connection that unreadable first answers have stopped makes one attempt in each hour", async () => {
-  let [isForged, steady] = [true, 0];
+  let [isForged, isDisplaced, steady] = [true, false, 0];
   await using farEnd = await directFarEnd({
-    onCall: answerReads,
+    onCall: (call) =>
+      isDisplaced ? call.send(call.answer({ code: "1013", text: "logged in elsewhere" })) : answerReads(call),
     insteadOfInit: (key) => isForged ? forged["no body"]!(key) : undefined,
   });
   await using client = await connectTo(farEnd, { machine: { monotonic: () => steady } });
@@ -241,6 +242,12 @@ Deno.test("a connection that unreadable first answers have stopped makes one att
   steady += 3_600_000;
   isForged = false;
   assertEquals(await maxBuy(client), { quantity: "700" });
+  // The pause is over for good: it does not reopen a connection that has stopped for another reason.
+  isDisplaced = true;
+  assertEquals(await codeOf(), "1013");
+  steady += 3_600_000;
+  const opened = farEnd.opened.length;
+  assertEquals([await codeOf(), farEnd.opened.length], ["1013", opened]);
 });
 
 Deno.test("a wrong key ends in a clear error after one login and at most five connections", async () => {
