@@ -1,5 +1,10 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { checkWrittenImports, codeLimits, OwnStepError } from "../../lib/recipes/own_steps/code_files.ts";
+import {
+  checkWrittenImports,
+  codeLimits,
+  OwnStepError,
+  refuseCode,
+} from "../../lib/recipes/own_steps/code_files.ts";
 import { describeOwnStep, readExport, runOwnStep } from "../../lib/recipes/own_steps/own_step.ts";
 import { loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
 import { temporaryFolder } from "../day_book/simulated.ts";
@@ -205,6 +210,16 @@ ${Object.entries(ways).map(([way, code]) => `      case ${JSON.stringify(way)}: 
       : "it loads a file that was not checked";
     assertStringIncludes(error.message, why, way);
     assertEquals([...Deno.readDirSync(folder.path)].some(({ name }) => name === "ran"), false, way);
+  }
+});
+
+Deno.test("refuseCode() names a foreign package alike, whether or not Deno has its list of versions", () => {
+  for (const reason of ["The lockfile is out of date.", "not found in cache, --cached-only is specified."]) {
+    const { message } = refuseCode(new URL("file:///recipes/own_step.ts"), reason);
+    assertEquals(
+      message,
+      'Cannot use step "own_step.ts": it loads a package that is not one of hsgate\'s own',
+    );
   }
 });
 

@@ -61,8 +61,6 @@ export class Channel {
   #hangUps = 0;
   /** The error that stopped the channel. */
   #stopped: BrokerError | undefined;
-  /** When a caller may make one more attempt after a wrong key has stopped the connection, by the monotonic clock. */
-  #mayRetryKeyAt = Infinity;
   #started = false;
   readonly #links = new Set<Link>();
   readonly #limit: HourlyLimit;
@@ -92,7 +90,9 @@ export class Channel {
     this.#started = true;
     if (this.link !== undefined) return Promise.resolve(this.link);
     // Somebody may have changed the first answers only for a time, and nobody may be there to try again.
-    if (this.#options.machine.monotonic() >= this.#mayRetryKeyAt) this.allowAgain();
+    if (isKeyFault(this.#stopped) && this.#options.machine.monotonic() >= this.#mayOpenAt) {
+      this.#stopped = undefined;
+    }
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     // Report a rejected login immediately instead of waiting until the next login is due.
     const { refusal } = this.#options.session;
@@ -119,20 +119,22 @@ export class Channel {
     });
   }
 
-  /** Closes the connection with an error, and opens no other until a person allows another attempt. */
+  /**
+   * Closes the connection with an error, and opens no other until a person allows another attempt. If a key seems to be
+   * wrong, a caller may also try again after {@linkcode KEY_PAUSE_MS}.
+   */
   stop(error: BrokerError): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;
-    if (isKeyFault(error)) this.#mayRetryKeyAt = this.#options.machine.monotonic() + KEY_PAUSE_MS;
+    if (isKeyFault(error)) this.#mayOpenAt = this.#options.machine.monotonic() + KEY_PAUSE_MS;
     for (const link of this.#links) link.fail(error);
     if (this.#started) this.reportPhase("stopped", { error });
   }
 
-  /** Allows another attempt: a person asked for it, or a pause after a wrong key is over. */
+  /** Allows another attempt because a person asked for it. */
   allowAgain(): void {
     if (this.#closing.signal.aborted) return;
     this.#stopped = undefined;
-    this.#mayRetryKeyAt = Infinity;
     this.#mayOpenAt = -Infinity;
   }
 
@@ -293,7 +295,7 @@ function isRefusedForGood(error: unknown): boolean {
   return error instanceof RejectedError && !(error instanceof BusyError);
 }
 
-/** Pause after a connection that stopped because a key seems to be wrong. Then there is one attempt in each pause. */
+/** Pause before each further attempt of a connection that stopped because a key seems to be wrong. */
 const KEY_PAUSE_MS = 3_600_000;
 
 /** After this number of consecutive closed connections, another program is assumed to use the account. */
