@@ -252,3 +252,8 @@ export class DecimalSum {
     return write({ coefficient: this.#coefficient, scale: this.#scale });
   }
 }
+
+/** Formats a price with two to four decimals. Returns an empty text for an absent price. */
+export function priceText(value: Decimal | undefined): string {
+  return value === undefined ? "" : round(value, 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
+}

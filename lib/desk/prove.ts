@@ -4,24 +4,21 @@
  *
  * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms
  * and together with its quantity. Only several readings of the lists can prove that a request did not arrive: see
- * {@linkcode provesAbsence}.
+ * `absence.ts`.
  *
  * @module
  */
 import { wallInstant } from "../calendars/mod.ts";
 import { compare, isDecimal, sumOf } from "../decimal.ts";
-import type { AnyOperation } from "../operations/operation.ts";
-import { laterLists } from "../operations/proof.ts";
 import {
   dayOfLists,
   endedStates,
   isSameSymbol,
   type ListReading,
-  mayBeEmptied,
   type SeenOrder,
   zoneOfMarket,
 } from "./broker_lists.ts";
-import { type AbsentReadings, type Intent, type IntentChange, sinceOf } from "./intent.ts";
+import type { Intent } from "./intent.ts";
 import type { Owner } from "./queries.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
@@ -381,123 +378,4 @@ function judgeCancelled(intent: Intent, reading: ListReading): Verdict {
   if (open.length === orders.length) return { is: "absent" };
   const rest = ids.filter((_, index) => !ended.includes(orders[index]));
   return { is: "partial", orderIds: ids, missing: `the end of the orders ${rest.join(", ")}` };
-}
-
-/**
- * For a proof of absence: the minimum number of readings without the order, and the minimum time from the first to the
- * last.
- */
-const ABSENT_READINGS = 3;
-const ABSENT_MS = 60_000;
-/** The readings must span the request's time limit plus this time, by both clocks. */
-const PAST_MS = 30_000;
-
-/** What is known about a request that the lists do not show. */
-interface AbsenceFacts {
-  absent: AbsentReadings;
-  /** The last reading. */
-  reading: ListReading;
-  /** Orders of other intents that were sent later than this intent, by the sequence of the account's writes. */
-  later: ReadonlySet<string>;
-  /** The lists of today that would contain the order. */
-  lists: readonly string[];
-}
-
-/**
- * Returns the proof that a request was never executed, in words, or what is missing for the proof. The proof needs:
- * - at least three readings that read every list to its end and did not show the request;
- * - at least a minute from the first to the last reading, and at least the request's time limit plus
- * {@linkcode PAST_MS}. Both are measured by this machine's clock and by the broker's clock;
- * - in the last reading, an order of this store that was sent later on the same day. A list that covers the whole day
- * must show it. Without such an order, the list may be late or empty, or belong to another account.
- */
-export function provesAbsence(
-  intent: Pick<Intent, "timeoutMs" | "known" | "params" | "readSince" | "sentAt" | "createdAt">,
-  { absent, reading, later, lists }: AbsenceFacts,
-): { proof: string } | { missing: string } {
-  const { market } = termsOf(intent);
-  const day = dayOfLists(market, sinceOf(intent));
-  const { endedAt, aheadMs = 0 } = reading;
-  // Until the close, by both clocks, the lists of today cover the whole day. After that only the history does.
-  const isCurrent = [endedAt, endedAt + aheadMs].every((at) =>
-    dayOfLists(market, at) === day && !mayBeEmptied(market, at)
-  );
-  const covering = isCurrent ? lists : laterLists(lists);
-  if (covering.length === 0) {
-    return {
-      missing: `a person's decision: after the close, ${
-        lists.join(", ")
-      } proves nothing, and no history list shows it`,
-    };
-  }
-  const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
-  // The first reading was after the request, so when this much time has passed, the request's time limit has passed,
-  // too.
-  const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
-  if (count < ABSENT_READINGS || lastAt - firstAt < leastMs) {
-    return {
-      missing: `${ABSENT_READINGS} readings of the lists over ${
-        Math.ceil(leastMs / 1000)
-      } s; so far ${count} over ${Math.floor((lastAt - firstAt) / 1000)} s`,
-    };
-  }
-  if (firstBrokerAt === undefined || lastBrokerAt === undefined) {
-    return { missing: "the broker's time in an answer" };
-  }
-  if (lastBrokerAt - firstBrokerAt < leastMs) {
-    return { missing: `readings over ${Math.ceil(leastMs / 1000)} s by the broker's clock` };
-  }
-  // An order that was already there before the request was not sent later. An order in another list, or of another day
-  // of the history, proves nothing about these lists and this day.
-  const seen = [...later].find((id) => {
-    const order = reading.orders.get(id);
-    return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === day) &&
-      order.lists.some((list) => covering.includes(list));
-  });
-  if (seen === undefined) {
-    const where = isCurrent ? "in the same lists" : `of ${day} in the lists of the history`;
-    return { missing: `an order of yours ${where} that was sent later` };
-  }
-  return {
-    proof: `${count} readings over ${Math.round((lastAt - firstAt) / 1000)} s of ${
-      covering.join(", ")
-    } did not show it, and they show order ${seen}, which was sent later`,
-  };
-}
-
-/**
- * Returns the broker's answer to an intent that was executed. If the answer was lost, returns the answer that the
- * broker would have sent; `undefined` if that cannot be known.
- *
- * @param changes The intent's changes of state, oldest first.
- */
-export function answerOf(
-  operation: AnyOperation,
-  { orderIds }: Pick<Intent, "orderIds">,
-  changes: readonly IntentChange[],
-): unknown {
-  const known = changes.findLast(({ to }) => to === "acknowledged");
-  if (known?.data.answer !== undefined) return known.data.answer;
-  const [orderId] = orderIds;
-  if (orderId === undefined) return undefined;
-  if (operation.undone === undefined) return { orderId };
-  // The order may also have ended in another way than by the cancellation.
-  const shown = changes.findLast(({ by, data }) => by === "list" && Array.isArray(data.orders))?.data.orders;
-  if (!Array.isArray(shown)) return known?.by === "person" ? { cancelled: orderIds, failed: [] } : undefined;
-  // `follow.ts` writes these rows.
-  const rows = shown as Pick<SeenOrder, "orderId" | "state">[];
-  const isCancelled = (id: string) => rows.some((row) => row.orderId === id && row.state === "cancelled");
-  const failed = orderIds.filter((id) => !isCancelled(id));
-  const remark = "the broker's lists do not show it as cancelled";
-  return {
-    cancelled: orderIds.filter(isCancelled),
-    failed: failed.map((each) => ({ orderId: each, remark })),
-  };
-}
-
-/** Returns the ids of the orders that an answer contains. */
-export function idsIn(answer: unknown): string[] {
-  const { orderId, cancelled } = Object(answer) as { orderId?: unknown; cancelled?: unknown };
-  if (typeof orderId === "string") return [orderId];
-  return Array.isArray(cancelled) ? cancelled.filter((each) => typeof each === "string") : [];
 }

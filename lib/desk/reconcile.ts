@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { countAbsence } from "./absence.ts";
 import { findOperation } from "../operations/mod.ts";
 import {
   dayOfLists,
@@ -15,10 +16,10 @@ import {
   withChildLists,
 } from "./broker_lists.ts";
 import { beforeAmendments, follow, type FollowDeps, leaveToPerson, othersOf, ownerIn } from "./follow.ts";
-import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
-import { amendedElsewhere, judge, laterProofOf, provesAbsence, type Verdict } from "./prove.ts";
-import { amendmentsSince, forgetAbsence, noteIntent, openIntents } from "./queries.ts";
-import type { Owners, Records } from "./records.ts";
+import { type Intent, sinceOf } from "./intent.ts";
+import { judge, laterProofOf, type Verdict } from "./prove.ts";
+import { amendmentsSince, forgetAbsence, openIntents } from "./queries.ts";
+import type { Records } from "./records.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** What a comparison needs. */
@@ -328,56 +329,6 @@ async function judgeWithLater(
   if (intent.kind !== "amend" || verdict.is !== "unprovable") return verdict;
   const later = await amendmentsSince(store, account, sinceOf(intent));
   return laterProofOf(intent, later) === undefined ? verdict : { is: "sent", orderIds: targetsOf(intent) };
-}
-
-/**
- * Counts a reading that did not show an unknown intent. Returns what is still missing for the proof that the intent was
- * not executed.
- */
-export async function countAbsence(
-  records: Records,
-  intent: Intent,
-  { reading, owners }: { reading: ListReading; owners: Owners },
-): Promise<string | undefined> {
-  const before = intent.absent;
-  const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;
-  // If a clock went back, the time between the readings is unknown, so the count starts again.
-  const isBack = before !== undefined && (reading.beganAt < before.lastAt ||
-    (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity));
-  const earlier = isBack ? undefined : before;
-  const firstBrokerAt = earlier === undefined ? brokerAt : earlier.firstBrokerAt;
-  const absent: AbsentReadings = {
-    count: (earlier?.count ?? 0) + 1,
-    firstAt: earlier?.firstAt ?? reading.beganAt,
-    lastAt: reading.beganAt,
-    ...firstBrokerAt !== undefined && { firstBrokerAt },
-    ...brokerAt !== undefined && { lastBrokerAt: brokerAt },
-  };
-  if (!await noteIntent(records.store, intent, { absent })) {
-    // Another reading has ended in the meantime, and it may have shown the intent.
-    return (await records.find(intent.id)).state === "unknown" ? "another reading of the lists" : undefined;
-  }
-  const like = amendedElsewhere(intent, reading, owners);
-  if (like.length > 0) {
-    return `a person's decision: order ${like.join(", ")}, made elsewhere, may be this one with other terms`;
-  }
-  const { sentNumber } = intent;
-  const later = new Set(
-    [...owners].filter(([, owner]) =>
-      !owner.isChild && owner.intent !== intent.id && sentNumber !== undefined &&
-      owner.sentNumber !== undefined && owner.sentNumber > sentNumber
-    ).map(([orderId]) => orderId),
-  );
-  const proven = provesAbsence(intent, { absent, reading, later, lists: listsOf(intent) });
-  if ("missing" in proven) return proven.missing;
-  await records.moveFrom(intent, { to: "abandoned", by: "list", data: { proof: proven.proof } });
-  return undefined;
-}
-
-/** Returns the lists that show an intent's orders. */
-function listsOf({ operation: name, params }: Intent): readonly string[] {
-  const operation = findOperation(name);
-  return operation === undefined ? [] : placeOf(operation, params).lists;
 }
 
 /** Intents whose lists are read together. */

@@ -1,17 +1,18 @@
 /**
- * Handles a write that did not get a normal answer: records how it failed, searches for its outcome in the broker's
- * lists, and records answers that arrive late.
+ * Records the broker's answer to a write. If there is no normal answer, records how the write failed, searches for its
+ * outcome in the broker's lists, and records answers that arrive late.
  *
  * @module
  */
 import type { WantedWrite } from "../client/intercept.ts";
 import { BrokerError, messageOf, OutcomeUnknownError, ProtocolError, RejectedError } from "../errors.ts";
+import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
 import { StoreError } from "../store/store_error.ts";
 import { wait } from "../time.ts";
 import type { LateAnswer } from "../transports/transport.ts";
-import type { Intent } from "./intent.ts";
-import { answerOf, idsIn } from "./prove.ts";
+import type { SeenOrder } from "./broker_lists.ts";
+import type { Intent, IntentChange } from "./intent.ts";
 import { changesOf } from "./queries.ts";
 import { type ReconcileDeps, reconcileOnly } from "./reconcile.ts";
 import type { Records } from "./records.ts";
@@ -182,4 +183,41 @@ export async function recordLate(records: Records, id: string, { result, error }
     if (error !== undefined) await refuse(records, id, { to: "rejected", data });
     else await acknowledge(records, id, { orderIds: idsIn(result), data });
   });
+}
+
+/**
+ * Returns the broker's answer to an intent that was executed. If the answer was lost, returns the answer that the
+ * broker would have sent; `undefined` if that cannot be known.
+ *
+ * @param changes The intent's changes of state, oldest first.
+ */
+export function answerOf(
+  operation: AnyOperation,
+  { orderIds }: Pick<Intent, "orderIds">,
+  changes: readonly IntentChange[],
+): unknown {
+  const known = changes.findLast(({ to }) => to === "acknowledged");
+  if (known?.data.answer !== undefined) return known.data.answer;
+  const [orderId] = orderIds;
+  if (orderId === undefined) return undefined;
+  if (operation.undone === undefined) return { orderId };
+  // The order may also have ended in another way than by the cancellation.
+  const shown = changes.findLast(({ by, data }) => by === "list" && Array.isArray(data.orders))?.data.orders;
+  if (!Array.isArray(shown)) return known?.by === "person" ? { cancelled: orderIds, failed: [] } : undefined;
+  // `follow.ts` writes these rows.
+  const rows = shown as Pick<SeenOrder, "orderId" | "state">[];
+  const isCancelled = (id: string) => rows.some((row) => row.orderId === id && row.state === "cancelled");
+  const failed = orderIds.filter((id) => !isCancelled(id));
+  const remark = "the broker's lists do not show it as cancelled";
+  return {
+    cancelled: orderIds.filter(isCancelled),
+    failed: failed.map((each) => ({ orderId: each, remark })),
+  };
+}
+
+/** Returns the ids of the orders that an answer contains. */
+export function idsIn(answer: unknown): string[] {
+  const { orderId, cancelled } = Object(answer) as { orderId?: unknown; cancelled?: unknown };
+  if (typeof orderId === "string") return [orderId];
+  return Array.isArray(cancelled) ? cancelled.filter((each) => typeof each === "string") : [];
 }

@@ -21,10 +21,10 @@ import {
 } from "./broker_lists.ts";
 import type { Intent, IntentKind, Why } from "./intent.ts";
 import { refuseBeyondPlan } from "./plan_caps.ts";
-import { amendableTerms, idsIn } from "./prove.ts";
+import { amendableTerms } from "./prove.ts";
 import { findHalt, insertIntent, unresolvedIntents } from "./queries.ts";
 import type { Records } from "./records.ts";
-import { acknowledge, noAnswer, recordLate, type RecoverDeps } from "./recover.ts";
+import { acknowledge, idsIn, noAnswer, recordLate, type RecoverDeps } from "./recover.ts";
 import { fingerprintOf, targetsOf } from "./terms.ts";
 
 /** The longest time between the guard rails' check of prices, cash and holdings and the first byte. */

@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Quote } from "../../lib/operations/quotes.ts";
-import { changePercent, priceText, shortCount } from "../../tasks/commands/quote/line.ts";
+import { priceText } from "../../lib/decimal.ts";
+import { changePercent, shortCount } from "../../tasks/commands/quote/line.ts";
 import { commands } from "../../tasks/commands/table.ts";
 import { flagsOf } from "../../tasks/terminal/command.ts";
 import { parse as parseCsv } from "@std/csv";

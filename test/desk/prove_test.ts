@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { ListReading, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
-import { amendedElsewhere, childrenIn, judge, laterProofOf, provesAbsence } from "../../lib/desk/prove.ts";
+import { provesAbsence } from "../../lib/desk/absence.ts";
+import { amendedElsewhere, childrenIn, judge, laterProofOf } from "../../lib/desk/prove.ts";
 import { areTerms, fingerprintOf } from "../../lib/desk/terms.ts";
 import { operationOfPath, operations } from "../../lib/operations/mod.ts";
 

@@ -15,7 +15,7 @@ import {
   openIntents,
   unresolvedIntents,
 } from "../../lib/desk/queries.ts";
-import { countAbsence } from "../../lib/desk/reconcile.ts";
+import { countAbsence } from "../../lib/desk/absence.ts";
 import { Records } from "../../lib/desk/records.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";

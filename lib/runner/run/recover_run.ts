@@ -5,7 +5,7 @@
  * @module
  */
 import type { Intent, IntentChange } from "../../desk/intent.ts";
-import { answerOf } from "../../desk/prove.ts";
+import { answerOf } from "../../desk/recover.ts";
 import { changesOf, intentsOfRun } from "../../desk/queries.ts";
 import { unresolvedStates } from "../../desk/states.ts";
 import { findOperation } from "../../operations/mod.ts";

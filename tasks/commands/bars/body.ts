@@ -7,7 +7,15 @@ import { barPages, lastBars } from "../../../lib/client/bars.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import { zoneOf } from "../../../lib/client/security.ts";
 import type { Security } from "../../../lib/operations/public_types.ts";
-import { compare, type Decimal, divide, isZero, multiply, subtract } from "../../../lib/decimal.ts";
+import {
+  compare,
+  type Decimal,
+  divide,
+  isZero,
+  multiply,
+  priceText,
+  subtract,
+} from "../../../lib/decimal.ts";
 import { BarInterval, PriceAdjustment } from "../../../lib/dictionaries/bar.ts";
 import { RejectedError } from "../../../lib/errors.ts";
 import type { Bar } from "../../../lib/operations/quotes.ts";
@@ -17,7 +25,7 @@ import { checkListColumns, listView, printList } from "../../terminal/list_outpu
 import { clockText, utcText, ZONE_NAME } from "../../terminal/market_time.ts";
 import type { Column } from "../../terminal/print.ts";
 import type { BarsInput } from "../bars.ts";
-import { priceText, shortCount } from "../quote/line.ts";
+import { shortCount } from "../quote/line.ts";
 import { securitiesOf } from "../quote/securities.ts";
 import { clientOf } from "../../commands/shared/session.ts";
 

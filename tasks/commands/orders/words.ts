@@ -15,6 +15,7 @@ import {
   isDecimal,
   isZero,
   multiply,
+  priceText,
   round,
   subtract,
 } from "../../../lib/decimal.ts";
@@ -28,7 +29,6 @@ import { findOperation } from "../../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import type { Host } from "../../terminal/host.ts";
 import { fit, list, plain, wrapped } from "../../terminal/print.ts";
-import { priceText } from "../quote/line.ts";
 
 /** Parameters of any order write, with hsgate's names. They were checked against the operation. */
 export type OrderParams = Readonly<Record<string, unknown>>;

@@ -10,6 +10,7 @@ import {
   isZero,
   multiply,
   normalize,
+  priceText,
   round,
   subtract,
 } from "../../../lib/decimal.ts";
@@ -27,7 +28,6 @@ import { checkListColumns, listView, printList } from "../../terminal/list_outpu
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { type Color, type Column, paint, plain, tableLines } from "../../terminal/print.ts";
 import type { PortfolioInput } from "../portfolio.ts";
-import { priceText } from "../quote/line.ts";
 import { clientOf } from "../../commands/shared/session.ts";
 
 /** Currencies of an account. */

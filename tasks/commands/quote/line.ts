@@ -3,16 +3,11 @@
  *
  * @module
  */
-import { compare, type Decimal, divide, multiply, round, subtract } from "../../../lib/decimal.ts";
+import { compare, type Decimal, divide, multiply, priceText, subtract } from "../../../lib/decimal.ts";
 import { zoneOf } from "../../../lib/client/security.ts";
 import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
 import { clockText, instantIn, utcText, ZONE_NAME } from "../../terminal/market_time.ts";
 import type { Color, Column } from "../../terminal/print.ts";
-
-/** Formats a price with two to four decimals. Returns an empty text for an absent price. */
-export function priceText(value: Decimal | undefined): string {
-  return value === undefined ? "" : round(value, 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
-}
 
 /** Returns the change since the previous close in percent; `undefined` without a last price or a previous close. */
 export function changePercent({ lastPrice, previousClose }: Quote): Decimal | undefined {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isZero } from "../../../lib/decimal.ts";
+import { isZero, priceText } from "../../../lib/decimal.ts";
 import type { PushEvent } from "../../../lib/operations/public_types.ts";
 import type { Quote } from "../../../lib/operations/quotes.ts";
 import {
@@ -15,7 +15,7 @@ import { OTHER_ACCOUNT } from "../../../lib/transports/push/reader.ts";
 import type { Host } from "../../terminal/host.ts";
 import { chooseColumns, cut, fit, paint, plain, tableLines } from "../../terminal/print.ts";
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
-import { changePercent, priceText, quoteColumns, type QuoteRow, shortCount } from "../quote/line.ts";
+import { changePercent, quoteColumns, type QuoteRow, shortCount } from "../quote/line.ts";
 
 /** Maximum number of messages on the board. */
 const KEPT = 8;

@@ -1,0 +1,146 @@
+/**
+ * Proves that a request was never executed. One reading of the lists that does not show it proves nothing, so readings
+ * are counted until {@linkcode provesAbsence} has its proof.
+ *
+ * @module
+ */
+import { findOperation } from "../operations/mod.ts";
+import { laterLists } from "../operations/proof.ts";
+import { dayOfLists, type ListReading, mayBeEmptied, placeOf } from "./broker_lists.ts";
+import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
+import { amendedElsewhere } from "./prove.ts";
+import { noteIntent } from "./queries.ts";
+import type { Owners, Records } from "./records.ts";
+import { termsOf } from "./terms.ts";
+
+/**
+ * Counts a reading that did not show an unknown intent. Returns what is still missing for the proof that the intent was
+ * not executed.
+ */
+export async function countAbsence(
+  records: Records,
+  intent: Intent,
+  { reading, owners }: { reading: ListReading; owners: Owners },
+): Promise<string | undefined> {
+  const before = intent.absent;
+  const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;
+  // If a clock went back, the time between the readings is unknown, so the count starts again.
+  const isBack = before !== undefined && (reading.beganAt < before.lastAt ||
+    (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity));
+  const earlier = isBack ? undefined : before;
+  const firstBrokerAt = earlier === undefined ? brokerAt : earlier.firstBrokerAt;
+  const absent: AbsentReadings = {
+    count: (earlier?.count ?? 0) + 1,
+    firstAt: earlier?.firstAt ?? reading.beganAt,
+    lastAt: reading.beganAt,
+    ...firstBrokerAt !== undefined && { firstBrokerAt },
+    ...brokerAt !== undefined && { lastBrokerAt: brokerAt },
+  };
+  if (!await noteIntent(records.store, intent, { absent })) {
+    // Another reading has ended in the meantime, and it may have shown the intent.
+    return (await records.find(intent.id)).state === "unknown" ? "another reading of the lists" : undefined;
+  }
+  const like = amendedElsewhere(intent, reading, owners);
+  if (like.length > 0) {
+    return `a person's decision: order ${like.join(", ")}, made elsewhere, may be this one with other terms`;
+  }
+  const { sentNumber } = intent;
+  const later = new Set(
+    [...owners].filter(([, owner]) =>
+      !owner.isChild && owner.intent !== intent.id && sentNumber !== undefined &&
+      owner.sentNumber !== undefined && owner.sentNumber > sentNumber
+    ).map(([orderId]) => orderId),
+  );
+  const proven = provesAbsence(intent, { absent, reading, later, lists: listsOf(intent) });
+  if ("missing" in proven) return proven.missing;
+  await records.moveFrom(intent, { to: "abandoned", by: "list", data: { proof: proven.proof } });
+  return undefined;
+}
+
+/** Returns the lists that show an intent's orders. */
+function listsOf({ operation: name, params }: Intent): readonly string[] {
+  const operation = findOperation(name);
+  return operation === undefined ? [] : placeOf(operation, params).lists;
+}
+
+/**
+ * For a proof of absence: the minimum number of readings without the order, and the minimum time from the first to the
+ * last.
+ */
+const ABSENT_READINGS = 3;
+const ABSENT_MS = 60_000;
+/** The readings must span the request's time limit plus this time, by both clocks. */
+const PAST_MS = 30_000;
+
+/** What is known about a request that the lists do not show. */
+interface AbsenceFacts {
+  absent: AbsentReadings;
+  /** The last reading. */
+  reading: ListReading;
+  /** Orders of other intents that were sent later than this intent, by the sequence of the account's writes. */
+  later: ReadonlySet<string>;
+  /** The lists of today that would contain the order. */
+  lists: readonly string[];
+}
+
+/**
+ * Returns the proof that a request was never executed, in words, or what is missing for the proof. The proof needs:
+ * - at least three readings that read every list to its end and did not show the request;
+ * - at least a minute from the first to the last reading, and at least the request's time limit plus
+ * {@linkcode PAST_MS}. Both are measured by this machine's clock and by the broker's clock;
+ * - in the last reading, an order of this store that was sent later on the same day. A list that covers the whole day
+ * must show it. Without such an order, the list may be late or empty, or belong to another account.
+ */
+export function provesAbsence(
+  intent: Pick<Intent, "timeoutMs" | "known" | "params" | "readSince" | "sentAt" | "createdAt">,
+  { absent, reading, later, lists }: AbsenceFacts,
+): { proof: string } | { missing: string } {
+  const { market } = termsOf(intent);
+  const day = dayOfLists(market, sinceOf(intent));
+  const { endedAt, aheadMs = 0 } = reading;
+  // Until the close, by both clocks, the lists of today cover the whole day. After that only the history does.
+  const isCurrent = [endedAt, endedAt + aheadMs].every((at) =>
+    dayOfLists(market, at) === day && !mayBeEmptied(market, at)
+  );
+  const covering = isCurrent ? lists : laterLists(lists);
+  if (covering.length === 0) {
+    return {
+      missing: `a person's decision: after the close, ${
+        lists.join(", ")
+      } proves nothing, and no history list shows it`,
+    };
+  }
+  const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
+  // The first reading was after the request, so when this much time has passed, the request's time limit has passed,
+  // too.
+  const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
+  if (count < ABSENT_READINGS || lastAt - firstAt < leastMs) {
+    return {
+      missing: `${ABSENT_READINGS} readings of the lists over ${
+        Math.ceil(leastMs / 1000)
+      } s; so far ${count} over ${Math.floor((lastAt - firstAt) / 1000)} s`,
+    };
+  }
+  if (firstBrokerAt === undefined || lastBrokerAt === undefined) {
+    return { missing: "the broker's time in an answer" };
+  }
+  if (lastBrokerAt - firstBrokerAt < leastMs) {
+    return { missing: `readings over ${Math.ceil(leastMs / 1000)} s by the broker's clock` };
+  }
+  // An order that was already there before the request was not sent later. An order in another list, or of another day
+  // of the history, proves nothing about these lists and this day.
+  const seen = [...later].find((id) => {
+    const order = reading.orders.get(id);
+    return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === day) &&
+      order.lists.some((list) => covering.includes(list));
+  });
+  if (seen === undefined) {
+    const where = isCurrent ? "in the same lists" : `of ${day} in the lists of the history`;
+    return { missing: `an order of yours ${where} that was sent later` };
+  }
+  return {
+    proof: `${count} readings over ${Math.round((lastAt - firstAt) / 1000)} s of ${
+      covering.join(", ")
+    } did not show it, and they show order ${seen}, which was sent later`,
+  };
+}
