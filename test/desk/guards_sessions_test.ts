@@ -16,6 +16,8 @@ const FUTURE = {
 const limits = { quoteMaxAge: "off", priceCollar: "off" };
 const FRIDAY = "2025-08-15";
 const HALF_DAY = "2025-12-24";
+/** The last trading day of the contract. */
+const LAST_DAY = "2025-08-28";
 
 /** Returns whether the session rule lets an order pass at a local time of its market. */
 async function accepts(order: object, at: string): Promise<boolean> {
@@ -60,6 +62,7 @@ const periods: [what: string, order: object, from: string, until: string][] = [
   ["the mainland, afternoon", SH, `${FRIDAY}T12:55:00`, `${FRIDAY}T15:00:00`],
   ["futures, morning", FUTURE, `${FRIDAY}T08:45:00`, `${FRIDAY}T12:00:00`],
   ["futures, afternoon", FUTURE, `${FRIDAY}T12:30:00`, `${FRIDAY}T16:30:00`],
+  ["futures, last day of the contract", afterHours, `${LAST_DAY}T12:30:00`, `${LAST_DAY}T16:00:00`],
   ["futures, night", afterHours, `${FRIDAY}T17:15:00`, "2025-08-16T03:00:00"],
 ];
 
@@ -74,7 +77,16 @@ for (const [what, order, from, until] of periods) {
 Deno.test("session: futures orders of the night session must request it, and a half day has no night session", async () => {
   assertEquals(await accepts(FUTURE, `${FRIDAY}T20:00:00`), false);
   assertEquals(await accepts(afterHours, `${FRIDAY}T10:00:00`), true);
-  assertEquals(await accepts(afterHours, `${HALF_DAY}T20:00:00`), false);
+  const january = { ...afterHours, symbol: "HSI2601.HK" };
+  assertEquals(await accepts(january, `${HALF_DAY}T20:00:00`), false);
+  assertEquals(await accepts(january, "2025-12-23T20:00:00"), true);
+});
+
+Deno.test("session: a contract has no night session after its last day, and no later day", async () => {
+  const times = [`${LAST_DAY}T20:00:00`, "2025-08-29T02:00:00", "2025-08-29T10:00:00"];
+  assertEquals(await Promise.all(times.map((at) => accepts(afterHours, at))), [false, false, false]);
+  const september = { ...afterHours, symbol: "HSI2509.HK" };
+  assertEquals(await Promise.all(times.map((at) => accepts(september, at))), [true, true, true]);
 });
 
 Deno.test("session: a dark-pool order passes at any time, because only the broker checks it", async () => {

@@ -605,6 +605,26 @@ Deno.test("futures.place can sell short, and an open position is settled at the 
   assertEquals(own.funds.netAssets, own.funds.cash);
 });
 
+Deno.test("an index future trades until 16:00 on its last day, the others until 16:30", () => {
+  const desk = open(Date.parse("2025-08-28T07:59:59Z"));
+  const price = (symbol: string) =>
+    String(Math.floor(Number(shared.lastPrice(symbol, desk.clock.now())) * 0.97));
+  const buy = (symbol: string) =>
+    ask(desk.broker, "futures.place", {
+      symbol,
+      orderType: "limit",
+      price: price(symbol),
+      validity: "day",
+      side: "buy",
+      quantity: "1",
+    });
+  buy("HHI2508.HK");
+  desk.clock.set(Date.parse("2025-08-28T08:00:00Z"));
+  assertEquals(refusal(() => buy("HHI2508.HK")).text, "current time does not allow entrust");
+  desk.clock.set(Date.parse("2025-08-28T08:29:59Z"));
+  buy("HHI2509.HK");
+});
+
 Deno.test("Broker reaches the same state however often it is queried in between", () => {
   const [eager, lazy] = [open(MORNING), open(MORNING)];
   const orders = [

@@ -220,7 +220,7 @@ Deno.test("only the two nearest months of an index future have limits", () => {
   assertEquals(found, [["cooling-off 10:30"], ["cooling-off 10:30"], []]);
 });
 
-Deno.test("United States: the band is twice as wide from 15:35, and 20% up to 3.00", () => {
+Deno.test("United States: the band is twice as wide from 15:35, also of a stock that fell below 3.00 today", () => {
   const pause = (time: string, end: string) => [`limit-state ${time}`, `trading-pause ${end}`];
   const market = new SimulatedMarket({ seed: 1 });
   const jump = (time: string, factor: string): [string, string] => {
@@ -231,5 +231,22 @@ Deno.test("United States: the band is twice as wide from 15:35, and 20% up to 3.
   assertEquals(pausesOf("AAPL", jump("15:36", "1.08")), []);
   assertEquals(pausesOf("AAPL", jump("15:36", "1.13")), pause("15:36", "15:36"));
   const jumps = (to: string) => pausesOf("AAPL", ["10:00", "2.50"], ["12:00", to]).slice(2);
-  assertEquals([jumps("2.80"), jumps("3.20")], [[], pause("12:00", "12:00")]);
+  assertEquals([jumps("2.60"), jumps("2.80")], [[], pause("12:00", "12:00")]);
+});
+
+Deno.test("United States: a stock whose previous close is 3.00 or less has 20%, below 0.75 at most 0.15", () => {
+  const isPaused = (close: string, to: string) => {
+    const plan = scriptPlan([
+      { what: "price", symbol: "AAPL", at: "2025-08-15 14:00", to: close },
+      { what: "price", symbol: "AAPL", at: "2025-08-18 12:00", to },
+    ]);
+    const pauses = new Pauses(new SimulatedMarket({ seed: 1, plan }));
+    return pauses.between("AAPL", newYork("2025-08-18", "11:59:00"), newYork("2025-08-18", "15:00:00"))
+      .length > 0;
+  };
+  const cases = [["2.50", "2.75"], ["2.50", "3.15"], ["0.50", "0.58"], ["0.50", "0.70"], ["0.10", "0.13"], [
+    "0.10",
+    "0.20",
+  ]];
+  assertEquals(cases.map(([close, to]) => isPaused(close!, to!)), [false, true, false, true, false, true]);
 });

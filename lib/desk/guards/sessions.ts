@@ -12,6 +12,7 @@ import {
   type Session,
   wallInstant,
 } from "../../calendars/mod.ts";
+import { futureContract } from "../../facts/contracts.ts";
 import type { Quote } from "../../operations/quotes.ts";
 import type { Check, Rule } from "./check.ts";
 import { auctionTypes, marketTypes, mics, type Order, typeOf } from "./order.ts";
@@ -120,11 +121,15 @@ function periodsOf(
       // Orders that arrive in the minutes before an opening wait for the opening.
       return open.map(({ from, to }, index) => ({ from: from - (index === 0 ? 15 : 5) * MINUTE_MS, to }));
     case "futures": {
+      // On its last day, a contract ends half an hour before the others, and has no night session.
+      const lastDay = futureContract(symbol)?.lastTradingDay;
+      if (lastDay !== undefined && date > lastDay) return [];
+      const isLast = date === lastDay;
       const day = open.map(({ from, to }, index) => ({
         from: from - (index === 0 ? 45 : 30) * MINUTE_MS,
-        to: to + (index === open.length - 1 ? 30 * MINUTE_MS : 0),
+        to: to + (index === open.length - 1 && !isLast ? 30 * MINUTE_MS : 0),
       }));
-      return isExtended ? [...day, extendedPeriod("night", hours) ?? []].flat() : day;
+      return isExtended && !isLast ? [...day, extendedPeriod("night", hours) ?? []].flat() : day;
     }
   }
 }

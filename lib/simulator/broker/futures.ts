@@ -203,7 +203,9 @@ export class FuturesDesk {
     const hasNight = (future?.lastTradingDay ?? "") > dateBefore;
     if (extended && hasNight && isExtendedAt(day, this.#state.now)) return;
     const from = day.openAt - bookRules.futures.leadMinutes * MINUTE_MS;
-    if (this.#state.now < from || this.#state.now >= day.closeAt) throw refused(CLOSED_TEXT);
+    // On its last day, a contract trades until 16:00, half an hour less than the others.
+    const until = day.closeAt - (future?.lastTradingDay === day.date ? 30 * MINUTE_MS : 0);
+    if (this.#state.now < from || this.#state.now >= until) throw refused(CLOSED_TEXT);
   }
 
   /** Rejects a price of the night session that is too far from the last price of the nearest contract's day session. */

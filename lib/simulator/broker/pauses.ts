@@ -10,10 +10,11 @@
  *   only prices within these 10% trade. At most once per morning and per afternoon; not in the first 15 minutes of
  *   either, nor in the last 20 minutes of the afternoon. Source: `hkpy`, `charl`, `exc`.
  * - **Index futures:** the same with 5%, for the two nearest months, and as often as it happens. Source: `vcm`, `wvcm`.
- * - **United States:** the band is 5% (20% up to 3.00) around the mean of the last five minutes' trades, twice that from
- *   15:35; the mean counts once it differs by 1%. A trade at or beyond the band starts 15 seconds in which only prices
- *   within the band trade. A trade strictly inside the band ends this early. If there is none, nothing trades for five
- *   minutes, or until the close. Options pause with their stock. Source: `luld2`.
+ * - **United States:** the band is 5% around the mean of the last five minutes' trades, twice that from 15:35; the mean
+ *   counts once it differs by 1%. A stock whose previous close is 3.00 or less has 20%; below 0.75, the smaller one of
+ *   0.15 and 75%. A trade at or beyond the band starts 15 seconds in which only prices within the band trade. A trade
+ *   strictly inside the band ends this early. If there is none, nothing trades for five minutes, or until the close.
+ *   Options pause with their stock. Source: `luld2`.
  *
  * A table in `docs/simulator.md` lists the sources.
  *
@@ -59,7 +60,6 @@ const LIMIT_STATE_MS = 15 * SECOND_MS;
 const QUIET = { start: 15 * MINUTE_MS, end: 20 * MINUTE_MS };
 /** Time before the close in which the bands of the United States are doubled. */
 const DOUBLED_MS = 25 * MINUTE_MS;
-const THREE_DOLLARS = readPrice("3");
 const CENT = readPrice("0.01");
 
 /** The pauses of a market's listings. */
@@ -105,7 +105,10 @@ export class Pauses {
     if ((high - low) * 100n < low * percent) return [];
     const trades = this.#market.prints(symbol, openAt - SECOND_MS, closeAt)
       .map(({ at, price, volume }) => ({ at, price: readPrice(price), volume: BigInt(volume) }));
-    if (instrument.market === "us") return bandPauses(trades, closeAt);
+    if (instrument.market === "us") {
+      const previousClose = readPrice(this.#market.previousClose(symbol, openAt));
+      return bandPauses(trades, { closeAt, distance: bandDistance(previousClose) });
+    }
     const tick = (price: bigint) => readPrice(this.#market.tickSize(symbol, date, writePrice(price)));
     return coolingOffs(trades, { segments, percent, repeats: instrument.kind === "future", tick });
   }
@@ -160,7 +163,10 @@ function coolingOffs(
 }
 
 /** Returns the limit states and trading pauses of a day in the United States. */
-function bandPauses(trades: readonly Trade[], closeAt: number): Pause[] {
+function bandPauses(
+  trades: readonly Trade[],
+  { closeAt, distance }: { closeAt: number; distance: (reference: bigint) => bigint },
+): Pause[] {
   const found: Pause[] = [];
   let recent: Trade[] = [];
   let reference: bigint | undefined;
@@ -169,7 +175,8 @@ function bandPauses(trades: readonly Trade[], closeAt: number): Pause[] {
     const trade = trades[index]!; // below the length
     const { at, price } = trade;
     if (at < pausedUntil) continue;
-    const band = reference === undefined ? undefined : bandOf(reference, at >= closeAt - DOUBLED_MS);
+    const factor = at >= closeAt - DOUBLED_MS ? 2n : 1n;
+    const band = reference === undefined ? undefined : bandOf(reference, distance(reference) * factor);
     if (band !== undefined && (price <= band.low || price >= band.high)) {
       const until = Math.min(at + LIMIT_STATE_MS, closeAt);
       const inside = trades.slice(index + 1).find((next) =>
@@ -197,9 +204,18 @@ function bandPauses(trades: readonly Trade[], closeAt: number): Pause[] {
   return found;
 }
 
-function bandOf(reference: bigint, isDoubled: boolean): { low: bigint; high: bigint } {
-  const percent = (reference > THREE_DOLLARS ? 5n : 20n) * (isDoubled ? 2n : 1n);
-  const distance = reference * percent / 100n;
+/** Returns how far the bands of a day are from a reference price; the previous close decides the percentage. */
+function bandDistance(previousClose: bigint): (reference: bigint) => bigint {
+  if (previousClose > readPrice("3")) return (reference) => reference * 5n / 100n;
+  if (previousClose >= readPrice("0.75")) return (reference) => reference * 20n / 100n;
+  const most = readPrice("0.15");
+  return (reference) => {
+    const distance = reference * 75n / 100n;
+    return distance < most ? distance : most;
+  };
+}
+
+function bandOf(reference: bigint, distance: bigint): { low: bigint; high: bigint } {
   const cents = (price: bigint) => divideHalfUp(price, CENT) * CENT;
   return { low: cents(reference - distance), high: cents(reference + distance) };
 }
