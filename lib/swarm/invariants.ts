@@ -37,6 +37,8 @@ export interface CheckData {
   byId: ReadonlyMap<string, Intent>;
   /** The executed write of each intent, by the intent's id. */
   claims: ReadonlyMap<string, Executed>;
+  /** Ids of intents that had an order already when the broker executed their write: an order that somebody else made. */
+  late: ReadonlySet<string>;
   /** Writes that the broker has executed since the last check, with their intents. */
   fresh: readonly { executed: Executed; intent: Intent | undefined; isRepeated: boolean }[];
   /** Intents that were sent since the last check. */
@@ -341,7 +343,7 @@ export const quietInvariants = {
         const intent = byId.get(id);
         if (executed.name !== "orders.place" || executed.isRefused || intent === undefined) continue;
         if (intent.state === "ambiguous" || isForPerson(intent, seen)) continue; // a person decides
-        if (isMistakenFor(intent, executed, swarm.truth.orders)) continue;
+        if (isMistakenFor(intent, seen)) continue;
         const orders = executed.orderIds.map((orderId) => swarm.truth.orders.get(orderId)!);
         const filled = sumOf(orders.map((order) => order.filled));
         const isLive = orders.some(({ status }) => liveStatuses.includes(status));
@@ -411,6 +413,7 @@ export class Checker {
   readonly #swarm: Swarm;
   readonly #writers: CheckData["writers"];
   readonly #claims = new Map<string, Executed>();
+  readonly #late = new Set<string>();
   readonly #sent = new Set<string>();
   #executed = 0;
   #changes = -1;
@@ -427,6 +430,11 @@ export class Checker {
   /** The executed write of each intent so far, by the intent's id. */
   get claims(): ReadonlyMap<string, Executed> {
     return this.#claims;
+  }
+
+  /** Ids of intents that had an order already when the broker executed their write. */
+  get late(): ReadonlySet<string> {
+    return this.#late;
   }
 
   /** The orders of rebalancing plans that the broker has accepted. */
@@ -478,6 +486,7 @@ export class Checker {
       intents,
       byId,
       claims: this.#claims,
+      late: this.#late,
       fresh,
       sent,
       isBrokerSame: swarm.truth.changes === this.#changes,
@@ -529,7 +538,10 @@ export class Checker {
     const intent = open.find(({ state }) => state === "sent") ??
       open.find(({ state }) => state === "unknown") ??
       open[0];
-    if (intent !== undefined) this.#claims.set(intent.id, executed);
+    if (intent !== undefined) {
+      this.#claims.set(intent.id, executed);
+      if (intent.orderIds.length > 0) this.#late.add(intent.id);
+    }
     return { executed, intent, isRepeated: intent === undefined && same.length > 0 };
   }
 }

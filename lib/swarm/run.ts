@@ -223,7 +223,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         new Set(checker.intents.flatMap((intent) => isSuch(intent) ? intent.why.plan ?? [] : []));
       const unresolved = plansWith(({ state }) => unresolvedStates.includes(state));
       const mistaken = plansWith((intent) =>
-        isMistakenFor(intent, checker.claims.get(intent.id), swarm.truth.orders)
+        isMistakenFor(intent, { swarm, claims: checker.claims, late: checker.late })
       );
       for (const each of await plansOf(store, { account: swarm.truth.account, limit: 100 })) {
         if (known.has(each.hash)) continue;

@@ -16,6 +16,8 @@ interface IntentsAndTruth {
   intents: readonly Intent[];
   /** The executed write of each intent, by the intent's id. */
   claims: ReadonlyMap<string, Executed>;
+  /** Ids of intents that had an order already when the broker executed their write: an order that somebody else made. */
+  late: ReadonlySet<string>;
 }
 
 /** Above this number of contested orders, no division is computed. The desk has the same limit. */
@@ -27,7 +29,10 @@ const MOST_DIVIDED = 12;
  * division gives each intent its whole quantity. For example, an order for 100 may be one part of a lost order for 300.
  * See also {@linkcode isHiddenByOwner}.
  */
-export function isForPerson(intent: Intent, { swarm, intents, claims }: IntentsAndTruth): boolean {
+export function isForPerson(
+  intent: Intent,
+  { swarm, intents, claims }: Omit<IntentsAndTruth, "late">,
+): boolean {
   // A cancellation names orders that may belong to no intent.
   const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
   const { orders } = swarm.truth;
@@ -88,17 +93,17 @@ function isHiddenByOwner(
 }
 
 /**
- * Returns whether an intent has an order of the owner, and nobody could know it: before the lists showed the intent's
- * order, the owner amended it and placed another order with its terms, or with the rest of its quantity.
+ * Returns whether an intent has an order of the owner, and nobody could know it. Before the lists showed the intent's
+ * order, the owner placed another one with its terms, and either the owner amended the intent's order, or the request
+ * reached the broker only after the desk had taken the owner's order. After an amendment, the owner's order may also be
+ * for the rest of the quantity.
  */
 export function isMistakenFor(
-  { orderIds }: Intent,
-  executed: Executed | undefined,
-  orders: ReadonlyMap<string, TrueOrder>,
+  { id, orderIds }: Intent,
+  { swarm: { truth: { orders } }, claims, late }: Omit<IntentsAndTruth, "intents">,
 ): boolean {
-  return executed !== undefined &&
-    orderIds.some((id) => orders.get(id)?.by === "owner") &&
-    executed.orderIds.some((id) => orders.get(id)?.isAmendedByOwner);
+  return orderIds.some((each) => orders.get(each)?.by === "owner") &&
+    (late.has(id) || (claims.get(id)?.orderIds ?? []).some((each) => orders.get(each)?.isAmendedByOwner));
 }
 
 /**

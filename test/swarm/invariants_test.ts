@@ -101,10 +101,10 @@ Deno.test("an intent may wait for a person only if an order at the broker fits a
   assertEquals(check([{ ...split, params: { ...split.params, quantity: "100" } }, lost], ended)[1], true);
 });
 
-Deno.test("an intent may have the owner's order only if the owner amended its own order and placed its twin", () => {
+Deno.test("an intent may have the owner's twin only if the owner amended its order, or if the request arrived later", () => {
   const order = (orderId: string, filled: string, fields: object) =>
     [orderId, { orderId, quantity: "100", filled, status: "filled", by: "desk", ...fields }] as const;
-  const check = (own: object, twin: object) => {
+  const check = (own: object, twin: object, late: readonly string[] = []) => {
     const intent = { id: "one", kind: "place", state: "filled", orderIds: ["twin"], filled: "100" };
     const executed = { name: "orders.place", params: {}, orderIds: ["own"], isRefused: false };
     // The invariant reads only these members.
@@ -118,12 +118,15 @@ Deno.test("an intent may have the owner's order only if the owner amended its ow
       intents: [intent],
       byId: new Map([["one", intent]]),
       claims: new Map([["one", executed]]),
+      late: new Set(late),
     } as unknown as CheckData);
   };
   assertEquals(check({ isAmendedByOwner: true }, { by: "owner" }), undefined);
+  assertEquals(check({}, { by: "owner" }, ["one"]), undefined);
   const wrong = `intent one (undefined, "filled") has 100 filled, and its orders own 0`;
   assertEquals(check({}, { by: "owner" }), wrong);
   assertEquals(check({ isAmendedByOwner: true }, {}), wrong);
+  assertEquals([check({}, { by: "owner" }, ["two"]), check({}, {}, ["one"])], [wrong, wrong]);
 });
 
 Deno.test("a write may stay unknown for a person if the owner has amended its order", () => {
