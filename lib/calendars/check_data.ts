@@ -214,24 +214,6 @@ export class Faults {
   }
 }
 
-/** Parses JSON. @throws {InvalidParamsError} When the text is not JSON. Names the line of the first mistake. */
-export function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    // The runtime's message contains the position, except for a text that ends too early.
-    const at = Number(/position (\d+)/.exec(error.message)?.[1] ?? text.length);
-    const line = text.slice(0, at).split("\n").length;
-    const issue = {
-      path: [`${file}:${line}`],
-      value: text.split("\n")[line - 1]?.trim(),
-      expected: "JSON",
-    };
-    throw new InvalidParamsError(`read "${file}"`, [issue], { code: "calendars" });
-  }
-}
-
 /** Maximum length of a text whose mistakes get line numbers, in characters: parsing a longer text takes seconds. */
 const MOST_WITH_LINES = 256 * 1024;
 /** Maximum number of mistakes with a line number: an error shows no more mistakes. */

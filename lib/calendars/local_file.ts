@@ -4,7 +4,9 @@
  *
  * @module
  */
-import { areHours, checkData, Faults, isDate, isWeekday, parseJson, refuseFaults } from "./check_data.ts";
+import { InvalidParamsError } from "../errors.ts";
+import { repeatedMember } from "../json_text.ts";
+import { areHours, checkData, Faults, isDate, isWeekday, refuseFaults } from "./check_data.ts";
 import { builtInData, calendarZone, type DataMic, type LocalCalendars, mics, type Override } from "./mod.ts";
 import type { CalendarData } from "./records.ts";
 
@@ -57,6 +59,29 @@ export async function parseLocalFile(text: string, file: string): Promise<LocalF
   }
   await refuseFaults(faults, { text, file });
   return local;
+}
+
+/**
+ * Parses JSON.
+ *
+ * @throws {InvalidParamsError} If the text is not JSON, or names a member twice. Names the line of the first mistake.
+ */
+export function parseJson(text: string, file: string): unknown {
+  const fail = (path: string, value: unknown, expected: string) =>
+    new InvalidParamsError(`read "${file}"`, [{ path: [path], value, expected }], { code: "calendars" });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // The runtime's message contains the position, except for a text that ends too early.
+    const at = Number(/position (\d+)/.exec(error.message)?.[1] ?? text.length);
+    const line = text.slice(0, at).split("\n").length;
+    throw fail(`${file}:${line}`, text.split("\n")[line - 1]?.trim(), "JSON");
+  }
+  const twice = repeatedMember(text);
+  if (twice !== undefined) throw fail(file, twice, "each member once");
+  return value;
 }
 
 function readOverrides(list: unknown, faults: Faults, local: LocalFile): void {

@@ -8,6 +8,7 @@ import { compare, type Decimal, isDecimal, normalize } from "../decimal.ts";
 import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
 import { countValues } from "../foreign_values.ts";
 import { parse as parseYaml } from "../std/yaml.ts";
+import { repeatedMember } from "../json_text.ts";
 
 /** Maximum number of digits before and after the point, so that a hostile number cannot make the arithmetic slow. */
 export const MOST_DIGITS = 20;
@@ -90,22 +91,6 @@ function checkSize(value: unknown, what: string): void {
       `Cannot read ${what}: it has more than ${MOST_VALUES} values, counted again for each alias; use fewer aliases`,
     );
   }
-}
-
-/** Returns the name of a member that occurs twice in one map of a JSON text; `undefined` if there is none. */
-function repeatedMember(text: string): string | undefined {
-  const open: (Set<string> | undefined)[] = [];
-  // A text before a colon is always the name of a member.
-  for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
-    if (token === "{" || token === "[") open.push(token === "{" ? new Set() : undefined);
-    else if (token === "}" || token === "]") open.pop();
-    else if (name !== undefined) {
-      const member: string = JSON.parse(name); // the whole text is valid JSON
-      if (open.at(-1)?.has(member)) return member;
-      open.at(-1)?.add(member);
-    }
-  }
-  return undefined;
 }
 
 /** Maximum number of values in a file. A YAML file of 1 MiB has fewer without aliases. */

@@ -188,6 +188,11 @@ Deno.test("parseLocalFile() lists every mistake with its line", async () => {
     InvalidParamsError,
   );
   assertStringIncludes(broken.message, "x.json:3");
+  await assertRejects(
+    () => parseLocalFile('{"format": 1, "overrides": [], "overrides": []}', "x.json"),
+    InvalidParamsError,
+    'expected each member once, got "overrides"',
+  );
 });
 
 Deno.test("parseLocalFile() rejects data of another market or zone, and of more years than can be compared", async () => {

@@ -98,6 +98,8 @@ const refusals: [string[], string][] = [
     'Cannot call "orders": it is a family of operations; use one of orders.place, orders.amend',
   ],
   [["call", "account.funds", "{market:hk}"], "Cannot read the parameters: "],
+  [["call", "account.funds", '{"market":"hk","market":"us"}'], 'they have the member "market" twice'],
+  [["call", "orders.place", '{"price":600.12345678901234567}'], "600.12345678901234567 would lose digits"],
   [["call", "account.funds", "@no.json"], 'Cannot read the parameters: there is no file "no.json"'],
   [
     ["call", "account.funds", '{"market":"hk"}', "--all"],

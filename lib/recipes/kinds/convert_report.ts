@@ -7,6 +7,7 @@ import * as z from "zod";
 import { parse, repeatedColumn } from "../../std/csv.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
+import { parseExactly } from "../../json_text.ts";
 import { readRegular } from "../../regular_files.ts";
 import { markdownText, shownJson } from "../../shown_text.ts";
 import { valueAt } from "../schema/schema_issues.ts";
@@ -155,30 +156,6 @@ function checkColumns(path: string, text: string): void {
     { code: "bad-report" },
   );
 }
-
-/** Matches texts that may have a number with more digits, or a larger exponent, than JavaScript keeps. */
-const MAYBE_LONG = /(?:\d\.?){16}|\de\+?\d{3}/i;
-
-/** Maximum number of characters of a number in a file. */
-const MOST_DIGITS = 100;
-
-/** Returns the value of a JSON text. @throws {SyntaxError} If a number would lose digits. */
-function parseExactly(text: string): unknown {
-  if (!MAYBE_LONG.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_, value: unknown, context?: { source?: string }) => {
-    const source = context?.source;
-    if (typeof value !== "number" || source === undefined) return value;
-    // The digits of an endless number would take too long to compare.
-    if (source.length > MOST_DIGITS || digitsOf(source) !== digitsOf(String(value))) {
-      throw new SyntaxError(`the number ${source.slice(0, 80)} would lose digits: write it as a text`);
-    }
-    return value;
-  });
-}
-
-/** Returns the significant digits of a number. */
-const digitsOf = (number: string): string =>
-  number.replace(/e.*$/i, "").replace(/\D/g, "").replace(/^0+/, "").replace(/0+$/, "");
 
 /** Returns the type of a row; `any` if it is not known. */
 const itemOf = (rows: Type): Type => typeAt(rows, [0]) ?? ANY;

@@ -4,8 +4,8 @@
  * @module
  */
 import { calendarsOf } from "../../terminal/arguments.ts";
-import { checkData, Faults, parseJson, refuseFaults } from "../../../lib/calendars/check_data.ts";
-import { dataMics, emptyLocalFile, type LocalFile } from "../../../lib/calendars/local_file.ts";
+import { checkData, Faults, refuseFaults } from "../../../lib/calendars/check_data.ts";
+import { dataMics, emptyLocalFile, type LocalFile, parseJson } from "../../../lib/calendars/local_file.ts";
 import { type DataMic } from "../../../lib/calendars/mod.ts";
 import type { CalendarData } from "../../../lib/calendars/records.ts";
 import { changesBetween, checkUpdate, type DayChange } from "../../../lib/calendars/update.ts";

@@ -6,6 +6,7 @@
 import type { Client } from "../../../lib/client/client.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
 import { paged } from "../../../lib/client/paging.ts";
+import { parseExactly, repeatedMember } from "../../../lib/json_text.ts";
 import { account } from "../../../lib/operations/account.ts";
 import {
   type AnyOperation,
@@ -251,8 +252,9 @@ async function readNamed(path: string, host: Host): Promise<string> {
 }
 
 function parseJson(operation: AnyOperation, text: string): unknown {
+  let params: unknown;
   try {
-    return JSON.parse(text);
+    params = parseExactly(text);
   } catch (error) {
     // The parser's message quotes the text, which may contain a secret.
     const holdsSecret = Object.values(operation.request.fields ?? {}).some(({ type }) => type.secret);
@@ -261,6 +263,11 @@ function parseJson(operation: AnyOperation, text: string): unknown {
       `Cannot read the parameters: ${reason}; write a JSON object in single quotes, such as '{"market":"hk"}'`,
     );
   }
+  const twice = repeatedMember(text);
+  if (twice === undefined) return params;
+  throw new UsageError(
+    `Cannot read the parameters: they have the member "${twice}" twice; remove one of them`,
+  );
 }
 
 /**
