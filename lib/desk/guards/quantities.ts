@@ -27,7 +27,7 @@ export const lot: Rule = {
   name: "lot",
   about:
     "a quantity that is not a multiple of the board lot; an odd lot passes only with the order type `odd-lot`, or if " +
-    "the sale leaves only whole lots of a mainland holding",
+    "it is a sale after which the mainland holding has only whole lots",
   async check(check) {
     const { market, symbol, quantity, orderType, side } = check.order;
     const refuse = (what: string, ...nearest: Decimal[]) =>
