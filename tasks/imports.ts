@@ -96,7 +96,9 @@ export function faultOf({ from, to }: Import): string | undefined {
     return /^(tasks|test|recipes)\//.test(to) ? `lib must not import ${to.split("/")[0]}` : undefined;
   }
   if (target === room || target === "" || common.includes(target)) {
-    return room === "" && target !== "" ? "single files of lib import no room" : undefined;
+    return room === "" && target !== ""
+      ? "a file directly in lib must not import a folder of lib"
+      : undefined;
   }
   if (room === "simulator") {
     return simulatorUses.includes(target) ? undefined : `the simulator must not use ${target}`;

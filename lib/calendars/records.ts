@@ -45,7 +45,7 @@ export interface CalendarData extends CalendarRecord {
   projectedFrom?: string;
   /** Days shortened without notice, for example by weather, with their trading hours. */
   unplanned: Record<string, string>;
-  /** The two sources, followed by the pages that rulings cite. */
+  /** The two sources, and then the pages that `rulings.json` cites. A ruling decides about a single day or a rule. */
   sources: string[];
 }
 

@@ -31,7 +31,7 @@ export interface Limits {
   priceCollar?: Decimal | undefined;
   /** Largest age of the quote that a price is compared with, in milliseconds. */
   quoteMaxAge?: number | undefined;
-  /** Largest part of the average day's volume, as a fraction of it. */
+  /** Largest quantity of one order, as a fraction of the average day's volume. */
   maxVolumeShare?: Decimal | undefined;
 }
 

@@ -35,7 +35,7 @@ const SIMULATED = { deviceId: "02-00-00-00-00-01", liveTrading: "allow" } as con
 /** Settings that decide which broker gets an order. */
 const BROKERS = ["gatewayUrl", "authUrl", "tradeServer"] as const;
 
-/** Source of `liveTrading` if the settings are those of a simulator and do not set it. */
+/** Source of `liveTrading` and `deviceId` if the settings are those of a simulator and do not set them. */
 export const SIMULATOR = "simulator";
 
 /** Returns whether a settings file is the simulator's `--info` file, which has additional members. */
@@ -105,7 +105,8 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   const values: Partial<Record<SettingName, string>> = {};
   const origins: LoadedSettings["origins"] = {};
   for (const name of settingNames) {
-    // `readOnly` comes before the secrets in the table. Not even their files are read.
+    // `readOnly` comes before the secrets in the table. If it is "yes", neither the trade secrets nor their files are
+    // read.
     if (values.readOnly === "yes" && tradeSecrets.includes(name)) continue;
     const given = loader.fromFlag(name) ?? await loader.fromEnvironment(name) ??
       await loader.fromFile(name, file);

@@ -225,7 +225,7 @@ export type OrdersMethods = {
     /** Routing venue, only for the US; the broker may ignore it. */
     venue?: RoutingVenue;
     /**
-     * Trading hours of the order: the first two names for ordinary orders, the others for conditional orders.
+     * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`, a conditional order the other names.
      */
     tradingHours?: Exclude<TradingHours, "us-extended-only" | "us-pre-market" | "us-after-hours">;
     /** Visible quantity of an iceberg order, above zero and at most the quantity. */

@@ -114,8 +114,8 @@ export class Subscriptions {
 
   /**
    * Ends one {@linkcode Subscriptions.keep} of each given topic and security, and cancels those without further uses.
-   * Subscriptions of running watches remain. Also sends the cancellation for given ones that this client did not
-   * subscribe, because another program may have subscribed them.
+   * Subscriptions of running watches remain. Also cancels each given topic and security that this client did not
+   * subscribe, because another program may have subscribed it.
    */
   remove(watch: Watch, signal?: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {

@@ -8,7 +8,7 @@
  * | `fills`, `orders`, `fund_journal` as `.csv` and `.jsonl` | rows of all markets, in the broker's order, market by market |
  * | `futures_fills`, `futures_orders` likewise | the futures account, unless it is left out or the broker rejects the query |
  * | `rebalance_trades` likewise | the trades of rebalancing plans with slippage and fees; only with the option `rebalanceTrades` |
- * | `fills.history` and so on | rows of the broker's second list of a provisional day (history or today's list), if they add something |
+ * | `fills.history` and so on | only on a provisional day: rows of the list that was not chosen (history or today's list), if they add something |
  * | `fills.wire.jsonl` and so on | the rows as the broker sent them; only with the option `wire` |
  * | `columns.json` | every column: its member on the wire (`fareVo.fare0`), meaning, unit and code table |
  * | `summary.json` | status, row counts, completeness, totals, checks, size and SHA-256 of each file |

@@ -67,7 +67,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
         : [],
       ...recipe.class === "write"
         ? [
-          "# It trades. Its store must be durable: a second start learns only from the store that the slot has run.",
+          "# It trades. Its store must be durable: only the store tells a second start that the slot has already run.",
         ]
         : [],
       ...lines,

@@ -173,7 +173,7 @@ function serviceOf(recipe: CompiledRecipe, options: SystemdOptions): string {
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterOf(recipe)) / 1000) +
     SPARE_SEC;
   const note = recipe.class === "write"
-    ? "\n# It trades. Its store must be durable: a second start learns only from the store that the slot has run."
+    ? "\n# It trades. Its store must be durable: only the store tells a second start that the slot has already run."
     : "";
   return `# Runs the latest slot of "${recipe.name}" once, even if another system starts it too.${note}
 [Unit]

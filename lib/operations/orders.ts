@@ -199,7 +199,10 @@ export const orders = family("orders", {
       clientType: field("clientType", asInt(oneOf(ClientType)), { fallback: "internet" }),
       /** Routing venue, only for the US; the broker may ignore it. */
       venue: optional("exchange", oneOf(RoutingVenue)),
-      /** Trading hours of the order: the first two names for ordinary orders, the others for conditional orders. */
+      /**
+       * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`, a conditional order the
+       * other names.
+       */
       tradingHours: optional(
         "sessionType",
         oneOf(TradingHours, [

@@ -37,7 +37,7 @@ export interface CheckData {
   byId: ReadonlyMap<string, Intent>;
   /** The executed write of each intent, by the intent's id. */
   claims: ReadonlyMap<string, Executed>;
-  /** Ids of intents that had an order already when the broker executed their write: an order that somebody else made. */
+  /** Ids of intents that already had an order of somebody else when the broker executed their own write. */
   late: ReadonlySet<string>;
   /** Writes that the broker has executed since the last check, with their intents. */
   fresh: readonly { executed: Executed; intent: Intent | undefined; isRepeated: boolean }[];
@@ -432,7 +432,7 @@ export class Checker {
     return this.#claims;
   }
 
-  /** Ids of intents that had an order already when the broker executed their write. */
+  /** Ids of intents that already had an order of somebody else when the broker executed their own write. */
   get late(): ReadonlySet<string> {
     return this.#late;
   }

@@ -1,6 +1,6 @@
 /**
- * Decides what the broker's lists cannot prove: which intents may wait for a person, and which may have an order of the
- * owner.
+ * Decides the cases that the broker's lists cannot prove: some intents may wait for a person, and some may have an
+ * order that the owner placed.
  *
  * @module
  */
@@ -16,11 +16,14 @@ interface IntentsAndTruth {
   intents: readonly Intent[];
   /** The executed write of each intent, by the intent's id. */
   claims: ReadonlyMap<string, Executed>;
-  /** Ids of intents that had an order already when the broker executed their write: an order that somebody else made. */
+  /** Ids of intents that already had an order of somebody else when the broker executed their own write. */
   late: ReadonlySet<string>;
 }
 
-/** Above this number of contested orders, no division is computed. The desk has the same limit. */
+/**
+ * Maximum number of orders that may belong to either of two intents. With more, no division between the intents is
+ * computed. The desk has the same limit.
+ */
 const MOST_DIVIDED = 12;
 
 /**
@@ -37,7 +40,7 @@ export function isForPerson(
   const owned = new Set(intents.flatMap(({ kind, orderIds }) => kind === "place" ? orderIds : []));
   const { orders } = swarm.truth;
   const total = (some: readonly TrueOrder[]) => sumOf(some.map(({ quantity }) => quantity));
-  /** Quantity of the orders of an intent that are not known as its own. */
+  /** Quantity of an intent, minus the quantity of the orders that are known as its own. */
   const missingOf = ({ params, orderIds }: Intent) => {
     const known = total(orderIds.flatMap((id) => orders.get(id) ?? []));
     return subtract(String(params.quantity ?? "0"), known);
@@ -78,7 +81,8 @@ export function isForPerson(
 
 /**
  * Returns whether the lists may never show the terms of a placement or an amendment, because the owner has amended its
- * order. False if the outcome and the parts of the write are known already.
+ * order. Returns false if the outcome is known, except for an acknowledged placement: some of its orders may still be
+ * unknown.
  */
 function isHiddenByOwner(
   { id, kind, state, params }: Intent,
@@ -93,10 +97,10 @@ function isHiddenByOwner(
 }
 
 /**
- * Returns whether an intent has an order of the owner, and nobody could know it. Before the lists showed the intent's
- * order, the owner placed another one with its terms, and either the owner amended the intent's order, or the request
- * reached the broker only after the desk had taken the owner's order. After an amendment, the owner's order may also be
- * for the rest of the quantity.
+ * Returns whether an intent has an order of the owner, and nobody could know it. The owner placed an order with the
+ * intent's terms before the lists showed the intent's own order. In addition, one of two things happened: the owner
+ * amended the intent's order, or the request reached the broker only after the desk had recorded the owner's order as
+ * the intent's. After such an amendment, the owner's order may also be for the remaining quantity of the intent.
  */
 export function isMistakenFor(
   { id, orderIds }: Intent,

@@ -205,7 +205,8 @@ export class FrameDecoder {
     }
     const needed = have + wanted;
     if (needed > this.#bytes.length) {
-      // Doubling keeps the total copying linear. Do not reserve the length in a header, which may be false.
+      // Doubling keeps the total copying linear. Do not allocate as many bytes as a header announces, because the
+      // header may be false.
       const grown = new Uint8Array(Math.max(needed, Math.min(this.#bytes.length * 2, most + LEAST_ROOM)));
       grown.set(this.#bytes.subarray(this.#start, this.#end));
       this.#bytes = grown;

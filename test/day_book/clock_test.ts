@@ -50,7 +50,7 @@ Deno.test("exportDayBook() without the broker's time keeps a day provisional if 
   const unknown = await book.exportDay({ onProgress: (event) => told.push(event) });
   assertEquals([unknown.ok, unknown.brokerClock, unknown.days[0]?.status], [true, "unknown", "provisional"]);
   assertEquals(unknown.days[0]?.provisionalBecause, [
-    "us: the broker's time is unknown, and the day has not been over for a week by this machine's clock",
+    "us: the broker's time is unknown, and by this machine's clock the day ended less than a week ago",
   ]);
   assertEquals(told.filter(({ type }) => type === "clock-unknown").length, 1);
   assertEquals(summaryOf(book.files(DAY)).brokerClock, "unknown");
@@ -204,7 +204,7 @@ Deno.test("BrokerClock keeps the latest difference, and the largest one beyond a
   );
 });
 
-Deno.test("BrokerClock gets no time that reportBrokerTime() ignores: zero, nothing, another unit, or outside 2010 to 2099", () => {
+Deno.test("reportBrokerTime() passes no invalid time to BrokerClock: zero, no number, another unit, or a time outside 2010 to 2099", () => {
   const now = LATER;
   const clock = new BrokerClock(() => now, builtInCalendars);
   const report = (time: number) => reportBrokerTime({ onBrokerTime: clock.take }, time, "answer");

@@ -62,7 +62,10 @@ export interface CrashCounts {
 }
 
 const MORNING = Date.parse("2025-08-15T09:45:00+08:00");
-/** What is missing for a proof if the lists cannot prove a write: a later order, or the new terms of an amendment. */
+/**
+ * The texts with which hsgate names the missing proof of a write: a later order, or an order with the new terms of an
+ * amendment.
+ */
 const unprovable = [
   "an order of yours in the same lists that was sent later",
   "a person's decision, or an order with the new terms in the lists",
@@ -74,7 +77,10 @@ const PAUSE_MS = 20_000;
 interface CrashRun {
   /** At most one kill in each step. */
   kills: readonly CrashPoint[];
-  /** One more kill, at wait `at` of the process that starts after `after` kills. */
+  /**
+   * One more kill. `after` is the number of kills before its process starts, and `at` is the number of the wait in this
+   * process.
+   */
   again?: { at: number; after: number };
 }
 
@@ -253,7 +259,8 @@ export async function crashPoints(options: CrashOptions): Promise<CrashCounts> {
   // In random order, so that a run which is stopped early has seen all parts of the steps.
   const order = [...plans.entries()].map((entry) => ({ entry, at: random() })).sort((a, b) => a.at - b.at);
   for (const { entry: [index, kills] } of order) {
-    // A process that was started again has at least as many waits as a step.
+    // `index` is below the largest number of waits of a step. A restarted process has at least that many waits, so it
+    // reaches each `index`.
     const at = wanted === "all" ? index : Math.floor(random() * 40);
     const again = { at, after: 1 + Math.floor(random() * (kills.length - 1)) };
     const { killed, killedAgain, askedAbout } = await runOnce(options, { kills, again });

@@ -55,7 +55,7 @@ testBoth("a step that lost its lease during sleep sends no second order", async 
       await client.orders.place(ORDER);
       await loseLease(b);
       const note = (error: Error) => void refused.push(error.message);
-      // However the step calls it, and even if the step continues after the first rejection.
+      // Each of the three ways to place an order must fail, also if the step continues after the first rejection.
       await client.orders.place(ORDER).catch(note);
       await client.call(orderOperations.place, ORDER).catch(note);
       await client.raw("trade", "TradeEntrust", {}).catch(note);

@@ -92,7 +92,7 @@ testBoth("a recipe that moved to another scheduler's folder continues there", as
   await b.scheduler.start();
   await second.start();
   await b.machine.pass(HOUR);
-  // The second scheduler loads the recipe first. Then the first scheduler is the first to miss it.
+  // The second scheduler loads the recipe before the first scheduler notices that it is missing.
   await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
   await b.scheduler.reload([other]);
   assertEquals(await pausesOf(b.store), ["eod not paused"]);

@@ -28,7 +28,7 @@ const start = (now: string) => ({
 });
 
 testBoth(
-  "two processes that have different ids for a schedule place the order of an instant once",
+  "if two processes have different ids for a schedule, the order of an instant is placed only once",
   async () => {
     const began: string[] = [];
     const old = orders(began, { schedules: [openPlus30("a")] });
@@ -109,7 +109,7 @@ testBoth("an edit that moves the slot of a finished session to a later time is r
   assertEquals((await eventsOf(b.store, "key_taken")).length, 1);
 });
 
-Deno.test("one pass runs an instant once, even if the first schedule's key belongs to an earlier slot", async () => {
+Deno.test("one pass runs an instant once, even if an earlier slot has used the run key of the first schedule", async () => {
   const early = recipe({ schedules: [afterClose("a", 10)] });
   const late = recipe({ schedules: [afterClose("a", 30), afterClose("b", 30), afterClose("c", 30)] });
   await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });

@@ -53,7 +53,7 @@ for (const [seed, transport] of [[7, "gateway"], [1, "direct"]] as const) {
       const quick = await run();
       let events = 0;
       const slow = await run(async () => {
-        // Work that a thread or the event loop does has time to end.
+        // Gives threads and the event loop time to finish their work.
         if (++events % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
         else await new Promise((resolve) => setImmediate(resolve));
       });
@@ -127,7 +127,7 @@ Deno.test("a world leaves the clocks, timers and sockets of the program around i
   );
 });
 
-Deno.test("a plan without faults ends every order as the broker ended it", async () => {
+Deno.test("without faults, every recorded order ends as it ended at the broker", async () => {
   await using place = await folder();
   const recipes = await swarmRecipes();
   const result = await runSeed({ seed: 5, folder: place.path, recipes, plan: [] });
@@ -135,7 +135,7 @@ Deno.test("a plan without faults ends every order as the broker ended it", async
   assert(result.orders > 5);
 });
 
-Deno.test("a fault of a write that waits for a planned intent strikes a call before the write", async () => {
+Deno.test("a fault for a write can wait for a planned intent, and then strikes a call before the write", async () => {
   await using place = await folder();
   const recipes = await swarmRecipes();
   const kind = "busy";

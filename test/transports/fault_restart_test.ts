@@ -126,7 +126,8 @@ Deno.test("a restarted platform: a new token and session, one trade login, and t
       goDown: () => platform.close(),
       comeBack: async () => void (platform = await openPlatformAgain(core, platform)),
     });
-    // A new session key was agreed on, which requires a new first request.
+    // The client has a new session key. The key is in the answer to the first request of a connection, so the client
+    // sent that request again.
     assertEquals(phases.filter((phase) => phase === "ready").length >= 2, true, phases.join(", "));
     assert(phases.lastIndexOf("platform-login") > phases.indexOf("lost"), phases.join(", "));
   } finally {
@@ -134,7 +135,7 @@ Deno.test("a restarted platform: a new token and session, one trade login, and t
   }
 });
 
-Deno.test("a write that is the first call after a restart fails over the gateway, and is not repeated", async () => {
+Deno.test("over the gateway, a write that is the first call after a restart fails, and is not repeated", async () => {
   const { core } = startCore();
   let gateway = await openGatewayAgain(core);
   try {

@@ -143,7 +143,7 @@ Deno.test("each listed code rejects a write or leaves its outcome unknown as in 
   }
 });
 
-Deno.test("an unlisted code leaves a write's outcome unknown on the socket, as a system exception and as a rejection", async () => {
+Deno.test("on the socket, an unlisted code leaves a write's outcome unknown, in a system exception and in a rejection", async () => {
   for (
     const [type, code, text] of [[999, "7777", "new"], [undefined, "7777", "new"], [999, "", ""]] as const
   ) {
@@ -177,7 +177,7 @@ Deno.test("a listed code with another text than its own does not reject a write,
   }
 });
 
-Deno.test("an HTTP status does not reject a write; a known code in its body does", async () => {
+Deno.test("an HTTP status does not reject a write; a known code in the body of some statuses does", async () => {
   const empty = '{"ok":false,"err":"no such path","data":null}';
   for (
     const status of [
@@ -283,7 +283,7 @@ Deno.test("a write whose answer is lost names the lists in which it would appear
   await using end = farEnd(() => "hang-up");
   await using client = await connect({ gateway: end.url, retry });
   for (const [name, params, lists] of expected) {
-    const operation = operations.get(name)!; // each is in the catalogue, or the test above fails
+    const operation = operations.get(name)!; // each name is in the catalogue
     const error = await assertRejects(() => client.call(operation, params), OutcomeUnknownError);
     assertEquals([name, error.lists], [name, lists]);
     for (const list of lists) assertStringIncludes(error.message, list);
@@ -499,7 +499,7 @@ Deno.test("an answer without the order, or with another one, leaves a write's ou
   assertEquals(await write(amend, "8"), { orderId: "8" });
 });
 
-Deno.test("the advice after a lost write names commands that work: pages and a market only where a list has them", () => {
+Deno.test("the advice after a lost write names commands that work: --all only for lists with pages, a market only for lists with a market", () => {
   const adviceOn = (name: string, params: unknown) => {
     const operation = operations.get(name)!; // each is in the catalogue
     const lists = provingLists(operation, params);

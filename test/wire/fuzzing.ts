@@ -228,7 +228,7 @@ class Fuzzer implements Disposable {
     return encodeFrame({ type, serial }, this.#random() < 0.9 ? encrypted : this.#damaged(encrypted));
   }
 
-  /** Returns the body in whole blocks, with an ending that may not be a padding. */
+  /** Returns the body in whole blocks. Its ending is perhaps not a valid padding. */
   #wholeBlocks(body: Uint8Array): Uint8Array {
     const blocks = pad(body);
     for (let at = body.length; at < blocks.length; at++) blocks[at] = this.#below(20);

@@ -145,8 +145,8 @@ Deno.test("Sealing reads every padding at every length up to 1023, because the s
 
 Deno.test("Sealing reads bodies whose end looks like the other padding", () => {
   using client = sealing("client");
-  // With its padding byte, the first body also ends like mod_len. With mod_len, the second body also ends like
-  // PKCS#7.
+  // With its PKCS#7 padding byte, the first body also looks padded by the mod_len rule. With mod_len, the second body
+  // also ends like PKCS#7.
   const zeros = new Uint8Array(31);
   zeros[3] = 7;
   const ones = new Uint8Array(33).fill(1);
@@ -222,7 +222,7 @@ Deno.test("Sealing rejects unsigned frames unless allowed, and always rejects a 
   }
 });
 
-Deno.test("Sealing reads unsigned bodies with mod_len padding by the form of the padding", () => {
+Deno.test("without a signature, Sealing recognizes mod_len padding by its form", () => {
   using lax = sealing("client", { allowUnsigned: true });
   using cipher = new SessionCipher(sessionKey);
   for (const length of [1, 15, 16, 17, 100]) {

@@ -61,7 +61,7 @@ interface JournalCheckOptions {
  * and the detail says so:
  * - The numbers of rows differ, and the sums are equal.
  * - Both differ, and at most half of the rows match.
- * - No fill matches a line.
+ * - No fill matches a line, unless there are as many lines as fills, and at most one purchase and one sale.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;

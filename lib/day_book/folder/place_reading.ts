@@ -201,7 +201,10 @@ function withNewResults(kept: Summary, { checks, incomplete }: Draft): Summary {
   return { ...kept, checks, incomplete: [...new Set([...kept.incomplete, ...incomplete])] };
 }
 
-/** Returns whether no file of the day is damaged or missing. It may lack files that only the options now request. */
+/**
+ * Returns whether no file of the day is damaged or missing. It may lack files that the current options request and the
+ * earlier options did not.
+ */
 const isUndamaged = ({ damaged }: KeptDay) => damaged.length === 0;
 
 function result(

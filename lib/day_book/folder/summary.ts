@@ -187,7 +187,7 @@ interface MarketFacts {
 
 /** Reason for a day that is over only by this machine's clock. */
 const UNTIMED =
-  "the broker's time is unknown, and the day has not been over for a week by this machine's clock";
+  "the broker's time is unknown, and by this machine's clock the day ended less than a week ago";
 
 const QUOTED_BEFORE =
   "no answer contained the broker's time, and the broker's newest quote does not show that the session is over";

@@ -150,7 +150,7 @@ export function writeSummary(folder: string, { summaryText }: WrittenDay): void 
   file.seal();
 }
 
-/** Returns the start of the names of files with the broker's other list of a day, such as `fills.history`. */
+/** Returns the start of a file name, such as `fills.history`. These files contain the broker's other list of a day. */
 export const otherStem = (list: DayBookList, origin: Origin): string => `${list}.${origin}`;
 
 /** Removes the files of all parts, including the parts that were not chosen. */

@@ -161,9 +161,10 @@ interface Choice extends DayFindings {
 }
 
 /**
- * Returns the history if it contains everything in today's list. Otherwise the history is still incomplete, so
- * today's list is returned. The history is then kept too, because its rows already have fees. If each list has rows
- * that the other one lacks, the longer list is returned, with a difference for each row that it lacks.
+ * Returns the history if it contains everything in today's list. Otherwise the history is still incomplete, so today's
+ * list is returned. The history is then kept too, because its rows already have fees. If each list has rows that the
+ * other one lacks, the list with more rows is returned, or for fills the one with the larger filled quantity, with a
+ * difference for each row that it lacks.
  */
 function choose({ history, today, fills, others, differences }: Choice): Part {
   const journalAgrees = history.spec.list === "fund_journal" && fills !== undefined && fills.tally.rows > 0 &&

@@ -166,7 +166,8 @@ async function doneSteps(
   runKey: string,
   row: RunRow | undefined,
 ): Promise<ReadonlySet<string>> {
-  // When the run is claimed, a run of another version of the recipe starts again from its first step.
+  // If the recipe has changed since this run, the run starts again from its first step when a process claims it. So no
+  // step counts as done.
   if (recipe !== undefined && row?.recipe_sha !== versionOf(recipe)) return new Set();
   const steps = await lastAttempts(store, runKey, row?.round ?? 0);
   return new Set([...steps].flatMap(([id, { state }]) => state === "ok" ? [id] : []));
@@ -277,8 +278,8 @@ function whyNone(calendars: Calendars, recipe: CompiledRecipe, day: string): str
  * set.
  *
  * @returns Whether the run is due now; `false` if it is running or does not exist.
- * @throws {TypeError} For a run that writes, or whose recipe writes now; for a day without a session; and for a day that
- * is over if the run would read data that is only available as of now.
+ * @throws {TypeError} If the run writes, or its recipe writes now. If the exchange had no session on that day. If the day
+ * is over and the run would read data that is only available as of now.
  */
 export async function rerun(
   store: Store,

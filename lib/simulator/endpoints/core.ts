@@ -31,8 +31,8 @@ export interface CoreOptions {
   /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
   script?: ScriptSource;
   /**
-   * Shapes of a real broker's answers, from a report of `hsgate probe`. A call with a shape gets an answer in it
-   * instead of the simulated answer.
+   * Shapes of a real broker's answers, from a report of `hsgate probe`. If a call has a shape, its answer has this
+   * shape and replaces the simulated answer.
    *
    * @default none
    */

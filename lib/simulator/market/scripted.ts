@@ -76,7 +76,7 @@ const MOST_UNITS = 200_000 * UNITS;
 /** Largest factor between scripted and unscripted prices, and the inverse of the smallest. */
 const MOST_FACTOR = 1e12;
 
-/** Returns the nearest grid price from one step to {@linkcode MOST_UNITS}. */
+/** Returns the nearest price on the grid: at least one step, at most {@linkcode MOST_UNITS}. */
 function snap(grid: Grid, price: number): number {
   return grid.snap(Math.min(MOST_UNITS, price));
 }

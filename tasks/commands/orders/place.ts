@@ -88,7 +88,7 @@ function paramsOf(
       `Cannot ${side} with --type ${orderType}: give --trigger VALUE and --valid-days DAYS`,
     );
   }
-  const price = limit ?? (isConditional ? undefined : "0"); // an order at any price sends zero
+  const price = limit ?? (isConditional ? undefined : "0"); // an order without a limit price has the price zero
   return {
     market,
     symbol,
