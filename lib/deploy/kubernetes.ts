@@ -92,8 +92,8 @@ ${
 # HSGATE_STORE_PASSWORD there. A pod does not start without the URL. Make the database reachable over TLS.
 `
       : `# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
-# on a network file system, an emptyDir or the container's own layer: only the store tells a
-# second start that the slot has already run.
+# on a network file system, an emptyDir or the container's own layer: only the store tells a second start that the slot
+# has already run.
 `
   }${
     as === "scheduler" && isPostgresUrl(store)
