@@ -43,7 +43,7 @@ export async function* barPages(
     const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     yield fresh;
     const reached = fresh.at(-1)?.date;
-    // Without a bar in the range, or with a later bar after it, the range is complete.
+    // If no bar is in the range, or if a bar after the range came too, the range is complete.
     if (reached === undefined || bars.at(-1)?.date !== reached) return;
     start = dayAfter(reached);
   }

@@ -10,7 +10,7 @@ import { accountsOf, type SettingName, type Settings, settingVariable } from "./
 
 /** The program that connects. */
 interface Caller {
-  /** Name of the program. If a second program needs the same trade connection, its error shows this name. */
+  /** Name of the program. A second program that needs the same trade connection gets an error with this name. */
   program: string;
   /** Returns an environment variable, to find the user's own folders. */
   env: (name: string) => string | undefined;

@@ -29,7 +29,7 @@ interface SettingsFile {
   distrusted?: string;
 }
 
-/** Settings for a simulator: it does not trade for real, and by default it accepts the address of any device. */
+/** Settings for a simulator, which does not trade for real, and by default accepts the MAC address of any device. */
 const SIMULATED = { deviceId: "02-00-00-00-00-01", liveTrading: "allow" } as const; // no manufacturer uses the address
 
 /** Settings that decide which broker gets an order. */

@@ -4,8 +4,8 @@
  * Reading ends when the broker has shown that nothing follows. If that is impossible, the walk reports that the end is
  * unproven. By the broker's rule, a short page is the last page. But a server with a smaller page size also sends short
  * pages, and so does a server that lost rows. So after a short page, a walk by cursor queries again from the
- * second-to-last row. A complete list answers with exactly the last row. An empty answer, `null` and a list that
- * started again at midnight differ from that, so the walk detects them.
+ * second-to-last row. If the list is complete, the answer contains exactly the last row. An empty answer, `null` and a
+ * list that started again at midnight differ from that, so the walk detects them.
  *
  * @module
  */

@@ -166,7 +166,7 @@ export class Watches {
   /** Returns the stream that all watches share. Opens a new one if the last one has ended or could not be opened. */
   async #open(): Promise<PushStream> {
     const last = this.#stream;
-    // The watch that opened it has got the error.
+    // If the last stream could not be opened, the watch that opened it has already got the error.
     const stream = await last?.catch(() => undefined);
     if (stream !== undefined && stream.state !== "closed") return stream;
     if (last !== undefined && this.#stream === last) {

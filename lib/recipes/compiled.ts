@@ -32,7 +32,10 @@ export interface RunDay {
    * there is none.
    */
   calendar?: Mic;
-  /** Set for a run of `every`, one of many runs of its day: its data is for its instant, not for the whole day. */
+  /**
+   * Set for a run of a schedule with `every`, which has many runs a day. The run's data belongs to its instant, not to
+   * the whole day.
+   */
   isOneOfMany?: true;
 }
 
@@ -140,7 +143,7 @@ export interface CompiledRecipe {
   deadlineMs?: number;
   /** The time of day in which a slot may start and the recipe may write. */
   window?: SessionSpan;
-  /** Limits of its orders, which narrow those of the account. */
+  /** Limits of the recipe's orders; they apply together with the limits of the account. */
   limits?: LimitTexts;
   /**
    * Whether its runs may write, if the settings allow it too.
@@ -213,7 +216,7 @@ export interface NoticeChannel {
 export interface NoticeOutcome {
   /** How the run ended, such as `ok` or `failed`. */
   state: string;
-  /** Code of the reason, or the text of a person. */
+  /** Code of the reason, or the reason in the words of the person who gave it. */
   reason: string;
   /** Id of the step that failed. */
   failedStep: string;
@@ -282,13 +285,13 @@ export interface CompiledStep {
   uses: string;
   /** Effect of the step. */
   effect: StepEffect;
-  /** Names of the steps that must have succeeded before: the named ones, and those whose outputs the step reads. */
+  /** Steps that must have succeeded before: those that the recipe names, and those whose outputs this step reads. */
   needs: readonly string[];
   /** Whether the step uses the trade login, which only one run at a time may use. */
   needsAccount?: boolean;
   /** Longest time of one attempt, milliseconds. */
   timeoutMs?: number;
-  /** Number of attempts, and the wait before the second one in milliseconds; only for reads and local steps. */
+  /** Number of attempts, and milliseconds to wait before the second attempt; only for reads and local steps. */
   retry?: { attempts: number; waitMs: number };
   /** Whether a step that writes may begin again after it was interrupted. */
   resumes?: true;
@@ -308,7 +311,7 @@ export interface CompiledStep {
   code?: StepCode | "unread";
   /** Hosts and paths that the parameters name, as written. */
   reaches?: readonly StepReach[];
-  /** The recipe that the step runs; `"any"` if only the run determines the recipe. */
+  /** The recipe that the step runs; `"any"` if its name is known only during the run. */
   runs?: KnownRecipe | "any";
   /** Returns whether the step runs; gets the data that is known before the step. */
   condition?: (scope: StepScope) => boolean;

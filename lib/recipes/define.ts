@@ -90,9 +90,9 @@ export interface OwnStepContext {
    */
   call(operation: string, params?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /**
-   * Reports what the broker's lists show about a write with an unknown outcome. Until then the step can send no other
-   * write; after an unresolved cancellation it can send only further cancellations. Without the report the run ends as
-   * `unknown`, even if the step catches the error.
+   * Reports what the broker's lists show about a write with an unknown outcome. Before this report, the step can send
+   * no other write. One exception: after an unresolved cancellation, it can send further cancellations. Without the
+   * report the run ends as `unknown`, even if the step catches the error.
    *
    * @param error The error that `call` threw.
    * @param outcome `ok` if the write was executed, `refused` if it was not executed and no longer can be.

@@ -10,7 +10,7 @@ import type { CompiledRecipe } from "./compiled.ts";
  * Returns why a run of a recipe would only be a plan; `undefined` if it may write. Live trading must be on in the settings
  * and in the recipe. A recipe that reads needs neither, and nothing is live at a simulator.
  *
- * @param limits The limits of the account; without limits there is no account, as in a rehearsal.
+ * @param limits The limits of the account; `undefined` if the run has no account, as in a rehearsal.
  */
 export function whyPlan(
   { class: kind, connect, live }: Pick<CompiledRecipe, "class" | "connect" | "live">,

@@ -65,7 +65,10 @@ export function powerText(
   return `${powerKinds[kind]}: ${name}${more} (${by})`;
 }
 
-/** Returns a text with the host that an address really reaches, if a person would read another host in the address. */
+/**
+ * Returns a text with the host that an address really reaches, if a person would read another host in the address;
+ * otherwise an empty text.
+ */
 function realHost(address: string): string {
   const host = URL.parse(address)?.host;
   // The host in a permission of a step has no scheme, and Deno itself compares it.
@@ -148,8 +151,8 @@ export function versionOf(recipe: CompiledRecipe): string {
 }
 
 /**
- * Returns the recipe that a step of another recipe runs: the one with which the outer recipe was compiled, because the
- * trust of the outer recipe covers only that one. The file may have been edited since.
+ * Returns the recipe that a step of the outer recipe runs. This is the version with which the outer recipe was
+ * compiled, even if its file was edited later: the trust of the outer recipe covers only that version.
  *
  * @param recipes Recipes by name, for a name that only a parameter of the run determines.
  * @throws {TypeError} If there is no such recipe, or the trust of the outer recipe does not cover it.

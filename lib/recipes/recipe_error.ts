@@ -48,12 +48,12 @@ export interface RecipeIssue {
   message: string;
 }
 
-/** A TypeScript recipe was not loaded, because its code may not run yet. */
+/** A TypeScript recipe was not loaded, because its code must not run yet. */
 export class UnreadCodeError extends RecipeError {
   /** Name of the class. */
   override readonly name: string = "UnreadCodeError";
 
-  /** Creates the error for a file whose code may not run yet. */
+  /** Creates the error for a file whose code must not run yet. */
   constructor(fileName: string) {
     const message = "it is TypeScript, and it is not run until it is trusted";
     super(fileName, [{ line: 1, column: 1, path: [], message }]);

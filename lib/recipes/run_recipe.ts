@@ -23,7 +23,7 @@ export interface RecipeContext {
   out?: string;
   /** Aborting it stops the run. */
   signal?: AbortSignal;
-  /** Values of all parameters, which are used unchecked; `bindParams` makes them. @default the recipe's defaults */
+  /** Values of all parameters, as `bindParams` returns them; not checked again. @default the recipe's defaults */
   params?: Readonly<Record<string, unknown>>;
   /** Slot of the run, ISO 8601. @default now */
   slot?: string;
@@ -44,8 +44,8 @@ export interface RecipeContext {
   /** Called with each event of the run. */
   onProgress?: (event: RecipeEvent) => void;
   /**
-   * Allows a recipe to write. This function does not check the window and does not prevent a second run at the same
-   * time. Only the runner with its store does.
+   * Allows a recipe to write. This function does not check the window, and does not prevent a second run at the same
+   * time. The runner, which has a store, does both.
    *
    * @default false
    */

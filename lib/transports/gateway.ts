@@ -70,8 +70,9 @@ export interface GatewayOptions {
    */
   timeoutMs?: number;
   /**
-   * Maximum size of an answer in bytes; for writes of the catalogue at most 1 MiB. After a larger answer, a write
-   * throws an `OutcomeUnknownError` with the code `too-large`, and a read throws a `ProtocolError`.
+   * Maximum size of an answer in bytes; for writes and session operations of the catalogue, at most 1 MiB. After a
+   * larger answer, a write throws an `OutcomeUnknownError` with the code `too-large`, and any other operation throws a
+   * `ProtocolError`.
    *
    * @default 33554432
    */
@@ -82,7 +83,7 @@ export interface GatewayOptions {
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-/** Maximum size of an answer to a write. A valid answer is an id or a few rows. */
+/** Maximum size of an answer to a write or a session operation. A valid answer is an id or a few rows. */
 const MOST_WRITE_ANSWER_BYTES = 1024 * 1024;
 
 function baseUrl(text: string): URL {
@@ -191,7 +192,7 @@ class GatewayTransport implements Transport {
       timeoutMs,
     );
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    // The gateway should time out before this call does, so that its error can still arrive.
+    // The gateway should time out before this call does, so that the gateway's error can still arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
     const send = context.operation.effect === "read" ? postRouted : postOnce;
     let answer: PostAnswer;

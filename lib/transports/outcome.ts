@@ -92,7 +92,7 @@ function refusesWrite(refused: Refused): boolean {
   return name !== undefined && codeMeanings[name].write === "refused";
 }
 
-/** Maximum number of characters of the broker's text, of its code, of a text within a sentence of ours, and of an id. */
+/** Maximum numbers of characters: of the broker's text, its code, a text in a sentence of ours, an id in a sentence. */
 const [MOST_TEXT, MOST_CODE, MOST_QUOTED, MOST_ID] = [2_000, 100, 300, 40];
 
 /** Returns the id of an answer for a sentence of ours. */
@@ -191,8 +191,9 @@ export function unreadable(context: CallContext, reason: string, code: string, c
 }
 
 /**
- * Returns the error for what the decoder of an answer threw. An error of this call stays as it is. Any other error,
- * even a stack overflow, counts as an unreadable answer: a `ProtocolError`, or an `OutcomeUnknownError` for a write.
+ * Converts an error that was thrown while an answer was decoded. An error of this call stays as it is. Any other error,
+ * even a stack overflow, means an unreadable answer: it becomes a `ProtocolError`, or an `OutcomeUnknownError` for a
+ * write.
  */
 export function undecoded(context: CallContext, error: unknown): BrokerError {
   if (error instanceof Mismatch) {

@@ -78,7 +78,7 @@ export interface LateAnswer {
 
 /** Makes and renews the logins that calls need. */
 export interface LoginKeeper {
-  /** Whether it can log in without a caller's password. */
+  /** Whether the keeper can log in without a password from the caller. */
   readonly canLogIn: boolean;
   /** Number of the newest login. A call that failed under an older login is sent again without another login. */
   readonly generation: number;
@@ -89,8 +89,8 @@ export interface LoginKeeper {
 }
 
 /**
- * What a read-only connection refuses. `yes`: every write, and the trade login. `login`: every write; it logs in for
- * trading if a read needs that.
+ * What a read-only connection refuses. `yes`: every write, and the trade login. `login`: only every write; the
+ * connection still makes the trade login if a read needs it.
  */
 export type ReadOnly = "yes" | "login";
 

@@ -15,7 +15,7 @@ export interface CheckedFile {
   path: string;
   /** Text to check instead of the file's content. */
   text?: string;
-  /** Why the file must not be read. The file is then only reported. */
+  /** Why the file must not be read. If given, the check reports this reason and does not read the file. */
   refused?: string;
 }
 
@@ -47,7 +47,10 @@ export interface NamedClockChange {
 export interface CheckOptions extends Pick<CompileOptions, "calendars" | "limits"> {
   /** The time, Unix milliseconds. */
   now: () => number;
-  /** Aborting it stops loading TypeScript steps and recipes; the report then lists them as not loaded. */
+  /**
+   * Aborting it ends the check. Loading of TypeScript stops, and the report lists this as a mistake of the file. The
+   * files after it are `unread`.
+   */
   signal?: AbortSignal;
   /** See {@linkcode CompileOptions}. @default always */
   mayRunCode?: CompileOptions["mayRunCode"];
@@ -67,12 +70,16 @@ export interface FileReport {
   /** Absent if the recipe has mistakes. */
   recipe?: CompiledRecipe;
   /**
-   * Set for TypeScript that may not run yet, and for a file after an abort. Nothing else is then known about the file.
+   * Set for a TypeScript recipe whose code must not run yet, and for each file that an abort left unchecked. Nothing
+   * else is then known about the file.
    */
   unread?: true;
   /** Every mistake, with its place. */
   issues: readonly RecipeIssue[];
-  /** Slots of all schedules, up to the tenth slot that runs. Contains at least the first such slot of each schedule. */
+  /**
+   * Slots of all schedules, up to the tenth slot that runs. A schedule whose first running slot is later has its slots
+   * up to that one.
+   */
   next: readonly (NamedSlot & { scheduleId: string })[];
   /** Clock changes of the next 24 months. */
   clockChanges: readonly (NamedClockChange & { scheduleId: string })[];

@@ -52,15 +52,16 @@ export interface CompileOptions {
   /** Parameters to use instead of the defaults. */
   params?: Readonly<Record<string, unknown>>;
   /**
-   * Returns another recipe, for the step `run`. Without this function, only the runner rejects a recipe that writes.
+   * Returns the recipe that a `run` step names. Without this function, the compiler does not check that recipe: if it
+   * writes, only the runner rejects it.
    */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
   /** Aborting it stops loading TypeScript steps and recipes; they are then reported as not loaded. */
   signal?: AbortSignal;
   /**
-   * Returns whether TypeScript of a recipe may be loaded: its own file, and custom steps next to it. If it may not, the
-   * compiler only checks the imports in its text. Custom steps then cannot run, and the compiler throws
-   * {@linkcode UnreadCodeError} for a TypeScript recipe.
+   * Returns whether the TypeScript of a recipe may be loaded: the recipe's own file, and the custom steps next to it.
+   * If not, only the imports in the text are checked. Custom steps then compile but cannot run. A TypeScript recipe
+   * does not compile: {@linkcode UnreadCodeError} is thrown.
    *
    * @param file The recipe's file.
    * @default always

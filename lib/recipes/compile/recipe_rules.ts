@@ -221,8 +221,8 @@ const recipeLimits = {
 } as const;
 
 /**
- * Returns the first limit that is exceeded, or the first name that no member may have. The caller has already limited
- * the nesting depth.
+ * Returns a mistake for the first exceeded limit or the first forbidden member name; `undefined` if there is neither.
+ * The caller has already limited how deep values are nested.
  */
 export function findExcess(recipe: unknown): Mistake | undefined {
   const { steps, notices, schedules } = recipeLimits;

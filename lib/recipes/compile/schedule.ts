@@ -31,7 +31,8 @@ export async function compileSchedules(
     const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
     if (typeof each !== "object" || each === null) continue;
     if (each.id === undefined && list.length > 1) {
-      // An id from the position would change when the list is sorted, and a schedule with a new id starts from now.
+      // An id made from the position would change if somebody reordered the list. A schedule with a new id has no
+      // missed slots: it starts from now.
       found.push(
         expected(path, "an id: with several schedules each needs its own, because run keys contain it"),
       );
@@ -132,7 +133,7 @@ function zoneNamed(name: string): string | undefined {
 }
 
 const DAY_MS = 86_400_000;
-/** Longer than any lunch break: a longer gap separates different hours, such as those of two days. */
+/** Longer than any lunch break. A gap of at least this length separates different hours, such as those of two days. */
 const BREAK_MS = 6 * 3_600_000;
 /** Maximum number of gaps that are checked; for a frequent schedule, they cover only some hours of the week. */
 const MOST_CHECKED = 1_000;

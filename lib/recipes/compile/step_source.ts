@@ -62,7 +62,7 @@ interface StepMaker {
   params: Type;
   /** Type of its output. */
   output: Type;
-  /** Returns the parameter that a run needs if its slot has no session. */
+  /** Returns the parameter that must be given if the slot of a run has no session. */
   needsSession?: StepKind["needsSession"];
   /** Returns the mistakes that can be found from the types of expressions. */
   checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Mistake[];
@@ -296,7 +296,7 @@ async function ownMaker(
   };
 }
 
-/** Returns a substitute for a custom step that may not be loaded yet. It accepts any parameters, and cannot run. */
+/** Returns a substitute for a custom step that must not be loaded yet. It accepts any parameters, but cannot run. */
 function unreadMaker(uses: string): StepMaker {
   return {
     name: uses,

@@ -47,7 +47,7 @@ export function explainAt(text: string): string {
   return `${sessionTimeExpected}${hintFor(text)}`;
 }
 
-/** Moments of a session from which times count, in their sequence. */
+/** Moments of a session to which session times refer, such as `close` in `close+45m`; the earliest first. */
 export const anchors = ["open", "close", "auction-close"] as const;
 
 function hintFor(text: string): string {

@@ -1,6 +1,8 @@
 /**
- * Calls operations of the catalogue as steps. Once the day of the slot is over, rejects reads of data that the broker
- * reports only for the present: the answer would be stored under the wrong day.
+ * Calls operations of the catalogue as steps.
+ *
+ * Some operations report only present data. They are rejected after the day of the slot is over, because the answer
+ * would be stored under the wrong day.
  *
  * @module
  */
@@ -209,7 +211,7 @@ function nextOpen(calendars: Calendars, mic: Mic, date: string): End | undefined
 /**
  * Calls an operation once; reads lists to their end.
  *
- * @throws {PastSlotError} If it reads present data, and the day of the slot is over. Nothing was sent.
+ * @throws {PastSlotError} If the operation reads present data, and the day of the slot is over. Nothing was sent.
  */
 export async function callOperation(
   operation: AnyOperation,

@@ -50,7 +50,7 @@ export const modes = {
   once: { isDry: false, endsAtError: true, retries: false },
   /** Plans a run under a store, like a dry run. */
   plan: { isDry: true, endsAtError: false, retries: true },
-  /** Runs the steps that read before the last write and have no plan, and plans or lists the others. */
+  /** Runs each reading step that comes before the last write and has no plan. Plans or lists all other steps. */
   dry: { isDry: true, endsAtError: false, retries: false },
 } as const satisfies Record<string, RunMode>;
 
@@ -92,7 +92,7 @@ export interface Recorder {
   skip(attempt: StepAttempt, reason: string): Promise<void>;
   /** Records a step that is only planned. @default records nothing */
   plan?(attempt: StepAttempt, planned: PlannedStep): Promise<void>;
-  /** Called before a step that writes runs. If it throws, the step fails. */
+  /** Called before a write step starts. If it throws, the step fails. */
   beforeWriteStep(): Promise<void>;
   /** Called right before a write is sent. If it throws, the write is not sent. */
   beforeSend(step: CompiledStep, write: SentWrite): Promise<void>;
@@ -118,7 +118,7 @@ interface WriteConditions {
   whyNot(): Promise<string | undefined>;
   /** Returns why the run may not write any more; `undefined` if it may, or if the reason may be temporary. */
   whyEnded(): Promise<string | undefined>;
-  /** Called right before each write. Throws if it must not be sent. */
+  /** Called right before each write. Throws if the write must not be sent. */
   check(): Promise<void>;
 }
 
@@ -157,7 +157,7 @@ export interface StepCall {
   calls: Map<string, number>;
   /** Aborted when the run must end early. */
   halt: AbortSignal;
-  /** The rest of the work that the expressions of both runs may do. @default the work of a new run */
+  /** The work that the expressions of the outer and the inner run may still do in all. @default that of a new run */
   work?: RunWork;
 }
 
@@ -167,7 +167,7 @@ interface EngineOptions {
   deps: StepDeps;
   mode: RunMode;
   recorder: Recorder;
-  /** @default always */
+  /** When the run may write. @default always */
   writes?: WriteConditions;
   /** Aborted when the run must end early: reads stop, and no further step begins. */
   halt: AbortSignal;
@@ -244,8 +244,8 @@ export class StepEngine {
       return this.#emit({ type: "step-reused", step: id });
     }
     if (effect === "write" && earlier !== undefined && !(step.resumes && earlier.state === "skipped")) {
-      // A write step does not begin a second time. The recovery stores "skipped" for a step that may begin again,
-      // because the order desk limits what it sends.
+      // A write step does not begin a second time. One exception: a step with `resumes`, for which the recovery has
+      // stored "skipped". Such a step may begin again, because the order desk limits what it sends.
       this.states.set(id, earlier.state === "begun" ? "unknown" : earlier.state);
       return;
     }

@@ -21,8 +21,8 @@ export interface SentWrite {
   /** Whether the write only cancels orders. */
   cancels: boolean;
   /**
-   * `open` while there is no answer, `refused` if the broker rejected the write. `resolved` if a reading of the lists
-   * has resolved the intent of a write whose outcome was unknown: the write may have been executed or not.
+   * `open`: there is no answer yet. `refused`: the broker rejected the write. `resolved`: the outcome was unknown, and
+   * the order desk has since resolved the intent from the broker's lists. The write may or may not have been executed.
    */
   outcome: "open" | "ok" | "refused" | "unknown" | "resolved";
   /** Operations that list what the write created or changed. */

@@ -2,6 +2,8 @@
  * Limits the work of a step's expressions. CEL expressions always end, but a few nested `all` over a list of a thousand
  * items would block the process for hours: no other run would continue, and no lease would be renewed.
  *
+ * In this file, "the package" is `@marcbachmann/cel-js`, which evaluates CEL.
+ *
  * @module
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
@@ -267,7 +269,8 @@ function durationCost([text]: readonly unknown[]): number {
 }
 
 /**
- * Returns the cost of reading a number from a text. The package reads an empty text as 0, and `0x10` as 16.
+ * Returns the cost of reading a number from a text. Throws for a text that is no such number: the package would read an
+ * empty text as 0, and `0x10` as 16.
  *
  * @param pattern Matches the texts of such a number.
  */
@@ -280,16 +283,19 @@ function readingCost(pattern: RegExp): Cost {
   };
 }
 
-/** Returns the cost of reading an instant. The package reads a day that does not exist as a later day. */
+/**
+ * Returns the cost of reading an instant. Throws for a day that does not exist, because the package would read it as a
+ * later day.
+ */
 function timestampCost([text]: readonly unknown[]): number {
   if (typeof text === "string") Temporal.PlainDate.from(text.slice(0, 10));
   return 5;
 }
 
-/** Returns the cost of a call that is known before its arguments. */
+/** Returns the part of a call's cost that is known before the arguments are evaluated. */
 function costOf(node: ASTNode & { op: "call" | "rcall" }): number {
   const [name] = node.args;
-  // Reads the time in a time zone.
+  // With an argument, these functions compute the time in a time zone, which takes long.
   if (node.op === "rcall" && /^get/.test(name) && node.args[2].length > 0) return 1_000;
   const cost = costs[name];
   if (cost === undefined) throw new TypeError(`Cannot evaluate "${name}": its cost is not known`);
@@ -339,7 +345,10 @@ function readPattern(source: string): LinearPattern {
   }
 }
 
-/** Returns what is wrong with a literal pattern, and where; other patterns are read during the run. */
+/**
+ * Returns what is wrong with the first invalid pattern that is written as a literal, and where. Other patterns are
+ * checked during the run.
+ */
 export function wrongPattern(root: ASTNode): { problem: string; offset: number } | undefined {
   if (root.op === "rcall" && root.args[0] === "matches") {
     const pattern = root.args[2][0];

@@ -45,12 +45,16 @@ export class Overloads {
   readonly #variables = new Map<string, string>();
   readonly #answers = new Map<string, Type | undefined>();
 
-  /** @param environment Used by this object only, because it adds variables. */
+  /** @param environment Used only by this object, which adds variables to the environment. */
   constructor(environment: Environment) {
     this.#environment = environment;
   }
 
-  /** Returns the type of an expression with operands of some types; `undefined` without a matching overload. */
+  /**
+   * Returns the type of an expression with operands of these types; `undefined` if no overload accepts them.
+   *
+   * @param write Writes the expression with the given names as operands.
+   */
   resultOf(write: (names: readonly string[]) => string, types: readonly Type[]): Type | undefined {
     const results: Type[] = [];
     for (const combination of combinationsOf(types)) {

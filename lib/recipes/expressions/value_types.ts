@@ -33,7 +33,7 @@ export type Type =
   /** An integer that an expression computed; numbers of outputs and parameters are `number`. */
   | { readonly kind: "whole" }
   | { readonly kind: "null" }
-  /** One of several. */
+  /** One of several types. */
   | { readonly kind: "union"; readonly of: readonly Type[] }
   /** A type of CEL itself, such as a timestamp. */
   | { readonly kind: "other"; readonly name: string }
@@ -341,7 +341,7 @@ export function describeInDetail(type: Type): string {
 /** Kinds that count as another kind when types are compared. */
 const plainKinds: Partial<Record<Type["kind"], string>> = { whole: "number", map: "record" };
 
-/** Returns whether a value of one type can have another type, by the kinds of both. */
+/** Returns whether a value of the given type can have the wanted type. Compares only the kinds of both types. */
 export function mayBe(given: Type, wanted: Type): boolean {
   return variantsOf(given).some((each) => variantsOf(wanted).some((other) => isAlike(each, other)));
 }
@@ -366,7 +366,8 @@ function takesInside(wanted: Type, given: Type): boolean {
   }
   if (wanted.kind === "record" && given.kind === "record") {
     const entries = Object.entries(given.members);
-    // Members of a row may be absent. But rarely are all members absent that a parameter does not accept.
+    // Any member of a row may be absent, so a member that the parameter does not accept is no mistake. But if the
+    // parameter accepts none of the members, the row would have to be empty, which is unlikely.
     const shared = entries.filter(([name]) => Object.hasOwn(wanted.members, name));
     return (entries.length === 0 || shared.length > 0) &&
       shared.every(([name, each]) => mayTake(wanted.members[name]!, each));

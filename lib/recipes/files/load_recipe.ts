@@ -27,8 +27,8 @@ async function compileText(file: RecipeFile, options: CompileOptions): Promise<C
  * Reads and compiles a file; its steps may refer to recipes of the same folder.
  *
  * @param text Text to use instead of the file's content. For TypeScript, `options.codeOf` can replace the code.
- * @param others The recipes that other files run. Pass the same object for several files, so that each is compiled only
- * once.
+ * @param others Recipes that were compiled because other recipes run them. Pass the same object for several files, so
+ * that each such recipe is compiled only once.
  */
 export async function loadFile(
   path: string,
@@ -50,7 +50,7 @@ interface KeptRecipe {
   text: string;
 }
 
-/** Returns a function that finds recipes only among kept ones, and compiles each once. */
+/** Returns a function that finds recipes only among the kept copies, and compiles each of them once. */
 export function findKept(
   kept: readonly KeptRecipe[],
   options: CompileOptions,
@@ -105,8 +105,8 @@ async function readFile(
 const nestedLimits = { levels: 10, steps: 2_000 } as const;
 
 /**
- * Maximum number of bytes of a folder's files that are searched for names, and of the other files that are compiled for
- * one recipe.
+ * `folder`: maximum number of bytes of all files of a folder that are searched for names. `compiled`: maximum number of
+ * characters of all other files that are compiled for one recipe.
  */
 const searchLimits = { folder: 32 * 1024 * 1024, compiled: 1024 * 1024 } as const;
 
@@ -125,7 +125,7 @@ export class OtherRecipes {
   readonly #compiled = new Map<string, Promise<OtherRecipe>>();
 
   readonly #named = new Map<string, Promise<string | undefined>>();
-  /** Number of bytes that may still be compiled for the current recipe. */
+  /** Number of characters that may still be compiled for the current recipe. */
   #left: number = searchLimits.compiled;
 
   /** Renews the budget for the next recipe. Results of earlier recipes cost nothing. */
@@ -144,9 +144,7 @@ export class OtherRecipes {
     );
   }
 
-  /**
-   * Returns the files of a recipe's folder that may contain the recipe with a name. Searches the texts of the files.
-   */
+  /** Returns the files in the folder of `path` whose recipe may have this name. Searches the texts of the files. */
   async filesWith(name: string, path: string): Promise<readonly string[]> {
     const folder = folderOf(path) || "./";
     const before = this.#folders.get(folder);
@@ -267,7 +265,7 @@ async function compileOther(
   options: CompileOptions,
   place: { stack: readonly string[]; others: OtherRecipes },
 ): Promise<OtherRecipe> {
-  // Copied code and given parameters belong to this recipe only, so they are not passed on.
+  // Copied code and given parameters belong only to the outer recipe, so do not use them here.
   const own = { ...options, codeOf: undefined, params: undefined };
   const { findRecipe, extent } = neighbours(path, options, place);
   const file = await readFile(path, own);
@@ -290,7 +288,7 @@ function ringText(name: string, stack: readonly string[]): string {
 }
 
 /**
- * Returns whether a file may contain the recipe with a name. Searches the text, so that other files need not be
+ * Returns whether the recipe in a file may have this name. Searches only the text, so that other files need not be
  * compiled.
  */
 export async function mayHaveName(path: string, name: string): Promise<boolean> {

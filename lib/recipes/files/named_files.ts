@@ -71,7 +71,8 @@ function foldersOf(recipeFolder: URL): string[] {
  * argument or a part of an argument names. If the command can run any file, returns every file of these folders. The
  * contents are hashed.
  *
- * @throws {NamedFileError} If others could write to one of them, a link leads out of its folder, or there are too many.
+ * @throws {NamedFileError} If other users could write to one of these files, a link leads out of its folder, or there
+ * are too many files.
  */
 export async function filesOfCommand(command: readonly string[], place: Place): Promise<NamedFile[]> {
   const [program = "", ...args] = command;
@@ -129,9 +130,9 @@ const KNOWN = new RegExp(
 const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/home/linuxbrew"];
 
 /**
- * Returns whether trust of a command's named files is enough for its program. It is enough if the program reads a file
- * of these folders only when an argument names the file. It is also enough if the program is a file of these folders,
- * or belongs to the user.
+ * Returns whether trust may cover only the files that a command names, judged by the command's program. That is so if
+ * the program reads a file of these folders only when an argument names the file. It is also so if the program is a
+ * file of these folders, or belongs to the user.
  */
 function isKnown(program: string, { from, folders }: Place): boolean {
   if (KNOWN.test(program.replace(/^.*\//, ""))) return true;
@@ -251,8 +252,8 @@ function namesIn(arg: string): string[] {
 }
 
 /**
- * Returns the files that a shell may insert in place of a pattern, and some others: a variable is assumed to have any
- * value, and of a name with several special characters only the beginning is compared.
+ * Returns the files that a shell may insert in place of a pattern, and perhaps more files. A variable counts as any
+ * text. If a name has several special characters, only the text before the first of them is compared.
  */
 function matching(pattern: string, { from }: Place): string[] {
   if (!/[*?[{$]/.test(pattern) || !/[\w/]/.test(pattern)) return [];
@@ -369,7 +370,7 @@ function isFileAt(path: string): boolean {
 /**
  * Returns the path of a file without links, if the name or that path is in these folders; otherwise `undefined`.
  *
- * @throws {NamedFileError} If a link leads out of the folder, or others could write to the file.
+ * @throws {NamedFileError} If a link leads out of the folder, or other users could write to the file.
  */
 async function placeOf(name: string, { from, folders }: Place): Promise<string | undefined> {
   const at = absolute(name, from);
@@ -392,7 +393,7 @@ async function placeOf(name: string, { from, folders }: Place): Promise<string |
  * Checks the files and folders that a custom step may read or write, before each start of the step. Deno itself follows
  * every link in a folder that it has granted.
  *
- * @throws {NamedFileError} If a link leads out of a granted folder, or could after the step has moved it.
+ * @throws {NamedFileError} If a link leads out of a granted folder, or would lead out if the step moved the link.
  */
 export async function checkGranted(
   { read = [], write = [] }: { read?: readonly string[]; write?: readonly string[] },

@@ -75,7 +75,10 @@ interface FolderFile {
   isOutside: boolean;
 }
 
-/** Returns whether a file may be a recipe, by its name. Custom steps, settings, schemas and tests are in the same folder. */
+/**
+ * Returns whether a file may be a recipe, by its name. Excludes custom steps, settings, schemas and tests, which can be
+ * in the same folder.
+ */
 function mayBeRecipe(name: string): boolean {
   return /\.(ya?ml|json|ts)$/.test(name) &&
     !/(^|\/)[._]|_step\.ts$|_test\.ts$|\.schema\.json$|(^|\/)deno\.jsonc?$|(^|\/)hsgate\.(ya?ml|json)$/.test(

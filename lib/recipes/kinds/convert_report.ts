@@ -258,7 +258,7 @@ async function textOf(
     parts.push(heading, markdownLine(names.map(markdownText)), markdownLine(names.map(() => "---")));
   }
   const lineOf = (row: Row) => {
-    // In the format of `JSON.stringify` for the whole list.
+    // Write each row as `JSON.stringify` writes it within the whole list.
     if (isJson) return shownJson(JSON.stringify([row], null, 2).slice(2, -2));
     if (!isTable) return jsonLines([row]);
     if (!isCsv) return markdownLine(names.map((name) => markdownCell(row[name])));

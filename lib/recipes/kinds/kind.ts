@@ -69,7 +69,7 @@ export interface StepKind<P = unknown, O = unknown> {
   plan?(params: P, context: StepContext): Promise<unknown>;
 }
 
-/** Returns its argument; it makes TypeScript infer the types of a kind. */
+/** Returns its argument. The call makes TypeScript infer the types of a kind. */
 export function stepKind<P, O>(kind: StepKind<P, O>): StepKind<P, O> {
   return kind;
 }

@@ -61,12 +61,12 @@ type Params = z.infer<typeof params>;
 
 const amounts = z.record(z.string(), z.string());
 const output = z.strictObject({
-  /** Whether the plan is completely executed. Also true if the plan has no trades, or was only made. */
+  /** Whether the plan is completely executed. Also true if it has no trades, or if the step only made the plan. */
   ok: z.boolean(),
   hash: z.string(),
   /** `nothing`: the plan has no trades. `planned`: the plan was made, and nothing was sent. */
   state: z.enum(["nothing", "planned", "done", "stopped"]),
-  /** Why something remains. */
+  /** Why part of the plan was not executed. */
   reason: z.string().optional(),
   /** The trades of the plan, each with its planned, filled and remaining quantity. */
   trades: z.array(z.strictObject({
@@ -286,8 +286,8 @@ async function approveAndExecute(record: PlanRecord, work: Work): Promise<Rebala
 }
 
 /**
- * Waits until a person approves a plan. Returns `undefined` if nobody approves it in time, if a person refuses it, or if
- * the recipe changes: the person who edits it expects that the earlier version trades no more.
+ * Waits until a person approves a plan. Returns `undefined` if nobody approves it in time, if a person refuses it, or
+ * if the recipe changes: the person who edits the recipe expects that the earlier version no longer trades.
  */
 async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord | undefined> {
   const { given, desk: { store, account }, context } = work;

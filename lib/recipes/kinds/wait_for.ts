@@ -73,7 +73,7 @@ function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
   return asOfNowOf(quotes.latest, found.success ? securityFrom(found.data) : {});
 }
 
-/** Checks repeatedly. Fails after the longest wait, so that steps that need it do not run. */
+/** Checks repeatedly. Fails after the longest wait, so that steps that need this step do not run. */
 export const waitFor = stepKind<Params, Waited>({
   name: "wait-for",
   summary:

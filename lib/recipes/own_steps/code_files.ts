@@ -126,7 +126,8 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
       "it loads a file that was not checked: only files that an import names with a fixed text are checked, " +
       `and are trusted with the step (${reason})`;
   }
-  // Deno first looks for versions that its lock file does not list. They may be missing from its cache.
+  // The code imports a package that the lock file does not list. Deno reports one of these errors, depending on whether
+  // it finds a version of the package in its cache.
   if (reason.startsWith("The lockfile is out of date") || reason.includes("--cached-only is specified")) {
     reason = "it loads a package that is not one of hsgate's own";
   }
@@ -137,7 +138,7 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
  * Finds and reads all code files without running any of them. Code may import files of its folder, the toolkit, and
  * modules of `node:`. Each file is read only once, and everything later uses the content from this reading.
  *
- * @throws {OwnStepError} If it imports anything else, or too much.
+ * @throws {OwnStepError} If the code imports anything else, or if its files exceed a limit.
  */
 export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Promise<CodeFiles> {
   const read = await readerOf(file, folder);
@@ -161,7 +162,7 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
  * Checks the imports of code like `findCode`, but starts no process. It only searches the texts of the files in the
  * folder, so it can miss an unusual import. `findCode` misses no import.
  *
- * @throws {OwnStepError} If it imports something that it may not.
+ * @throws {OwnStepError} If the code has a forbidden import, or if its files exceed a limit.
  */
 export async function checkWrittenImports(file: URL, folder: URL): Promise<void> {
   await walk(file, await readerOf(file, folder), await moduleOfText());

@@ -42,8 +42,8 @@ interface CodeOptions {
   /** CPU seconds over all cores. @default unlimited */
   cpuSeconds?: number;
   /**
-   * Called with each printed line that is not empty. At the limits `lines` and `printed` it gets one more line, which says
-   * that the rest is omitted.
+   * Called with each printed line that is not empty. At the limits `lines` and `printed`, it is called once more, with
+   * a line that says that the rest is omitted.
    *
    * @default ignored
    */
@@ -157,14 +157,15 @@ function endProcess(pid: number): void {
   }
 }
 
-/** The shell's message before it ends code because its cache is too large. */
+/** Message that the shell prints before it ends code whose cache is too large. */
 const FULL_CACHE = `error: it stores more than the maximum of ${codeLimits.cacheMiB} MiB in Deno's cache`;
 
 /**
  * Shell script that starts the code's process with its limits, and a second shell that watches it. Every second, that
  * shell checks whether hsgate still runs, and how large Deno's cache of the process is: each module that code creates at
- * run time adds to the cache. If hsgate was killed or the cache is too large, the shell ends the code and everything that
- * it has started, and removes the folder. On Linux it checks the parent of the process, because process ids are reused.
+ * run time adds to the cache. If hsgate was killed or the cache is too large, the shell ends the code and everything
+ * that the code has started, and removes the folder. On Linux, the shell checks whether hsgate is still the parent of
+ * the code's process: after the end of hsgate, another program may get its process id.
  */
 const START = `folder=$4 real=$6 analysis=$7 linked=$8
 ${MAKE_CACHE}

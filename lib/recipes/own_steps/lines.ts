@@ -12,7 +12,7 @@ export interface Line {
 
 /** Options of reading. */
 interface LineOptions {
-  /** Returns how many characters of a line are kept, by the beginning of the line. @default all */
+  /** Gets the beginning of a line, and returns how many characters of the line are kept. @default all */
   most?: (start: string) => number;
   /** Ends the reading, even if more data follows. */
   signal?: AbortSignal;

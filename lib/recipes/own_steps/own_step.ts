@@ -57,7 +57,7 @@ interface LoadOptions {
  * Loads a step's file in a process without permissions, and resolves to its description. Checks the imports before any
  * code runs.
  *
- * @throws {OwnStepError} If the file cannot be loaded, is not a step, or imports something that it may not.
+ * @throws {OwnStepError} If the file cannot be loaded, is not a step, or has a forbidden import.
  */
 export async function describeOwnStep(file: URL, options: LoadOptions = {}): Promise<OwnStep> {
   const { folder = new URL(".", file) } = options;
@@ -73,7 +73,7 @@ export async function describeOwnStep(file: URL, options: LoadOptions = {}): Pro
   return { ...about, code, programs, place };
 }
 
-/** Passes a result on; turns the error about a file that the step names into a mistake of the step. */
+/** Passes a result on. Converts an error about a file that the step names into a mistake of the step. */
 async function asStepMistake<T>(file: URL, result: Promise<T>): Promise<T> {
   try {
     return await result;
@@ -86,7 +86,7 @@ async function asStepMistake<T>(file: URL, result: Promise<T>): Promise<T> {
  * Loads a recipe's file in a process without permissions. Resolves to its code and its default export, which is `null`
  * if the file has none.
  *
- * @throws {OwnStepError} If the file cannot be loaded, or imports something that it may not.
+ * @throws {OwnStepError} If the file cannot be loaded, or has a forbidden import.
  */
 export async function readExport(
   file: URL,
@@ -215,7 +215,7 @@ export async function runOwnStep(
         context.proven?.(errors.get(message.id), message.outcome);
       }
       if (message.type === "progress") context.progress(message.event);
-      context.signal.throwIfAborted(); // calls that it requested before it was ended are not made
+      context.signal.throwIfAborted(); // after an abort, do not make calls that the step has already requested
       if (message.type === "call") {
         const call = answerCall(message, { send, effect, context, errors }).finally(() => calls.delete(call));
         calls.add(call);

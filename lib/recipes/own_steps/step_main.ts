@@ -102,8 +102,8 @@ async function readAnswers(
 }
 
 /**
- * Sends the default export of a recipe's file, `null` if it has none, or why it is not plain JSON data. Then ends the
- * process.
+ * Sends the default export of a recipe's file, or `null` if the file has none. If the export is not plain JSON data,
+ * sends the reason instead. Then ends the process.
  */
 export function sendExport(value: unknown): void {
   const fault = value === undefined ? "nothing" : notPlain(value, []);
@@ -137,7 +137,7 @@ function notPlain(
 }
 
 function send(message: FromStep): void {
-  // Begins on a new line, because the step may have written part of a line to stdout.
+  // The message begins on a new line, because the step may have written part of a line to stdout.
   const bytes = new TextEncoder().encode(`\n${MESSAGE_MARK}${JSON.stringify(message)}\n`);
   for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
 }

@@ -117,7 +117,10 @@ function bareOf(text: string): { signs: string[]; offsets: number[] } {
  * Pratt).
  */
 function firstIndexOf(signs: readonly string[], wanted: readonly string[]): number {
-  /** For each index of `wanted`: length of the longest shorter prefix of `wanted` that ends at the index. */
+  /**
+   * For each index of `wanted`: length of the longest text that ends at the index and with which `wanted` also begins.
+   * The whole text up to the index does not count.
+   */
   const borders = [0];
   const next = (length: number, sign: string | undefined): number => {
     while (length > 0 && wanted[length] !== sign) length = borders[length - 1]!;
@@ -148,8 +151,8 @@ const MOST_LEVELS = 50;
 const tooDeep = `maps and lists are nested deeper than the maximum of ${MOST_LEVELS} levels`;
 
 /**
- * Returns the offset at which a text that is nested too deeply to parse reaches the deepest allowed level. If it never
- * does, returns the offset of its most deeply nested bracket.
+ * Returns the place of the mistake in a text that is nested too deeply to parse: the offset at which the text reaches
+ * the deepest allowed level. If it never reaches that level, returns the offset of its most deeply nested bracket.
  */
 function deepestIn(text: string): number {
   let [level, deepest, offset] = [0, 0, 0];

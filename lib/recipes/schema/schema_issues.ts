@@ -48,7 +48,7 @@ function explain(
       return issue.keys.slice(0, MOST_ISSUES).map((key) => {
         const names = memberNames(path);
         if (names.includes(key)) {
-          // The mistake belongs to another form of the union.
+          // The schema has this member, but only in another form of the union.
           const given = valueAt(value, path);
           const others = Object.keys(typeof given === "object" ? given ?? {} : {}).filter((each) =>
             each !== key

@@ -89,7 +89,8 @@ export class Channel {
   ready(): Promise<Link> {
     this.#started = true;
     if (this.link !== undefined) return Promise.resolve(this.link);
-    // Somebody may have changed the first answers only for a time, and nobody may be there to try again.
+    // After a key fault, allow another attempt even if no person asks for it. The keys may be right: somebody on the
+    // network may have changed the first answers for a time.
     if (isKeyFault(this.#stopped) && this.#options.machine.monotonic() >= this.#mayOpenAt) {
       this.#stopped = undefined;
     }
@@ -120,8 +121,8 @@ export class Channel {
   }
 
   /**
-   * Closes the connection with an error, and opens no other until a person allows another attempt. If a key seems to be
-   * wrong, a caller may also try again after {@linkcode KEY_PAUSE_MS}.
+   * Closes the connection with an error. No new connection is opened until a person allows another attempt. If the
+   * error is that a key seems to be wrong, a caller can also try again after {@linkcode KEY_PAUSE_MS}.
    */
   stop(error: BrokerError): void {
     if (this.#stopped !== undefined) return;
@@ -327,9 +328,9 @@ function keyFault(name: ChannelName, cause: ProtocolError): ProtocolError {
  * Returns several channels as one push source. A break of any channel counts as a break of the line, because pushes
  * may be missing from then on. The other channels still deliver their pushes.
  *
- * @param always Channels that are opened with the line.
- * @param used Channels that the line does not open before a call has used them. It reads them as soon as a call has
- * opened them.
+ * @param always Channels that are opened together with the line.
+ * @param used Channels that are opened together with the line only if a call has already used them. If a call opens one
+ * of them later, the line reads its pushes from then on.
  */
 export function directSource(always: readonly Channel[], used: readonly Channel[]): PushSource {
   const channels = [...always, ...used];

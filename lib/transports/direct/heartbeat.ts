@@ -95,7 +95,7 @@ export class Heartbeat implements Disposable {
 
   #ask(waitMs: number) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    promise.catch(() => {}); // without a caller that awaits it, a rejection must not count as unhandled
+    promise.catch(() => {}); // if no caller awaits the promise, its rejection must not count as unhandled
     const end = () => {
       this.#asking = undefined;
       this.#cancelAsking();

@@ -351,7 +351,7 @@ export class Link {
 
   /**
    * Handles an answer without a matching call. In rare cases the platform does not know the id of the request and
-   * sends `"0"`.
+   * sends the id `"0"`.
    */
   #unasked(response: Response, cause: ProtocolError): void {
     const { id, code, text } = response;
@@ -467,7 +467,8 @@ export class Link {
 
 /**
  * Throws if the first answer belongs to another request, for example if somebody on the network sends an answer of an
- * earlier connection again. In rare cases the platform does not know the id of the request and rejects it with `"0"`.
+ * earlier connection again. In rare cases the platform does not know the id of the request, and sends a rejection with
+ * the id `"0"`.
  */
 function checkFirst({ id, code }: Response, ownId: string, peer: string): void {
   if (id === ownId || id === "0" && code !== "0000") return;

@@ -243,8 +243,8 @@ export class CallLimits implements Disposable {
   }
 
   /**
-   * Registers the callback for a timeout or an abort, instead of an earlier callback. Calls it immediately if the
-   * call has already ended.
+   * Registers the callback for a timeout or an abort. It replaces an earlier callback. If the limits have already ended
+   * the call, the callback is called immediately.
    */
   onEnd(listener: (ending: Ending) => void): void {
     if (this.#ending !== undefined) listener(this.#ending);

@@ -109,7 +109,7 @@ export function encodePayload(
 /**
  * Throws if an answer is a rejection.
  *
- * @throws {BrokerError} Of the class for its code.
+ * @throws {BrokerError} The code of the answer decides the class of the error.
  */
 export function checkCode(context: CallContext, { type, code, text, payload }: Response): void {
   const hasResult = payload !== undefined && payload.bytes.length > 0;

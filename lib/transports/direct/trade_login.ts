@@ -195,7 +195,7 @@ export class TradeLogin implements Disposable {
       const answer = await send(link, await token(), account.keepLogin, {}) as { success: boolean };
       if (!answer.success) this.expire(made);
     } catch {
-      // An expired login is renewed below. Ignore any other error: the next call meets it and throws it.
+      // An expired login is renewed below. Ignore any other error: the next call will throw it, if it persists.
     }
     if (link.isOpen) await token().then((now) => this.ensure(link, now)).catch(() => {});
     if (this.#made?.link === link) this.#scheduleKeepAlive(link);
@@ -270,10 +270,13 @@ export class Logins implements LoginKeeper {
   }
 
   /**
-   * Marks a login as expired. The codes of the trade login are 112 and 20033, and 1012 for a call that needs the trade
-   * login. With a trade login, such a code ends it; it also ends the token if no call had succeeded with that trade
-   * login. Without one, only 1012 ends the token, and only if the token is not young. Any other code always ends the
-   * token.
+   * Marks a login as expired. Three codes are about the trade login: 112, 20033, and, for a call that needs the trade
+   * login, 1012.
+   *
+   * - Such a code ends the trade login of the call. It also ends the token if no call had succeeded with that trade
+   *   login.
+   * - If the call had no trade login, 1012 ends the token unless the token is young; 112 and 20033 end nothing.
+   * - Any other code ends the token.
    */
   expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Route): void {
     const { session, tradeLogin } = this.#options;

@@ -7,7 +7,7 @@
  * The runtime's `fetch` sends a request a second time if the pooled connection breaks before an answer
  * (denoland/deno#32566). Some versions do so even on a new connection (denoland/deno#35610). For a write, that could
  * place an order twice. So `fetch` sends no write, but only other requests that may need a proxy or that tracing
- * records. The error shows the caller whether any byte was sent.
+ * records. The class of an error shows the caller whether anything was sent.
  *
  * @module
  */
@@ -114,7 +114,7 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       "connection: close",
     ];
-    // In one piece: the head and a small body then need one packet.
+    // Write head and body in one piece, because the head and a small body then need only one packet.
     const whole = join([encoder.encode(`${lines.join("\r\n")}\r\n\r\n`), bytes]);
     try {
       request.beforeFirstByte?.();
@@ -130,9 +130,10 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
 }
 
 /**
- * Sends a request that causes no harm if the server executes or answers it twice; so never use it for a write. A
- * request to another machine uses the proxy of the environment, if there is one; a request to this machine never does.
- * With tracing on, `fetch` also sends requests to this machine, to record a span, unless they would use a proxy.
+ * Sends a request that causes no harm if the server executes or answers it twice. Never use this function for a
+ * write. A request to another machine uses the proxy of the environment, if there is one; a request to this machine
+ * never does. With tracing on, `fetch` also sends requests to this machine, to record a span, unless they would use a
+ * proxy.
  *
  * @throws {NotConnectedError} If nothing was sent.
  * @throws {TooLargeError} If the answer is larger than `maxBytes`.

@@ -44,7 +44,7 @@ export function plainMailRefusal(hostname: string): string | undefined {
 /**
  * Posts without following redirects, and resolves to the HTTP status of the answer.
  *
- * With tracing on, each `fetch` records a span that contains the whole address, so this function does not use it then.
+ * With tracing on, this function does not use `fetch`, because `fetch` would record a span with the whole address.
  *
  * @throws {TypeError} When the address is plain HTTP to another machine and this is not allowed; nothing was sent.
  */

@@ -175,10 +175,10 @@ export class PushGuard {
   }
 }
 
-/** A push with a longer id, name and payload is remembered by a digest: a gateway may send many long pushes. */
+/** If id, name and payload of a push are longer in all, only a digest is kept: a gateway may send many long pushes. */
 const MOST_REMEMBERED = 2048;
 
-/** Returns the push itself if it is short, and otherwise a short push that only this push results in. */
+/** Returns the push itself if it is short. Otherwise returns a short push, which differs for each long push. */
 function shortened(notify: Notify): Notify {
   const { type, id, time, payload = { name: "", bytes: EMPTY } } = notify;
   const { name, bytes } = payload;
@@ -190,7 +190,7 @@ function shortened(notify: Notify): Notify {
 }
 
 const EMPTY = new Uint8Array(0);
-/** Bytes of a block of remembered payloads; each of them is shorter. */
+/** Size of a block of remembered payloads, bytes. No payload is larger than {@linkcode MOST_REMEMBERED}. */
 const BLOCK = 64 * 1024;
 
 /** Remembers pushes by their hash, in two generations. When the newer one is full, the older one is dropped. */
