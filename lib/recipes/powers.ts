@@ -173,8 +173,8 @@ export function recipeRunBy(
   const isOpen = all.length === 0 || all.includes("any");
   if (!isOpen && [outer, found].some((each) => powersOf(each).some(({ needsTrust }) => needsTrust))) {
     throw new TypeError(
-      `Cannot run recipe "${name}" as a step of "${outer.name}": trust covers only the recipes that the steps name ` +
-        "if no parameter is changed; write a step for each recipe, with a condition",
+      `Cannot run recipe "${name}" as a step of "${outer.name}": trust covers only the recipes that the steps ` +
+        "name with the default parameters; write a step for each recipe, with a condition",
     );
   }
   return found;

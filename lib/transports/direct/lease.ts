@@ -93,8 +93,8 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
 }
 
 /**
- * Number of times that an exclusive lock is checked before the lease counts as held, because its holder may just be
- * ending.
+ * The lease counts as held after this number of checks that found an exclusive lock. One check is not enough, because
+ * the holder may just be ending.
  */
 const MOST_HELD = 3;
 /**

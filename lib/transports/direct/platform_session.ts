@@ -82,7 +82,7 @@ export class PlatformSession {
   #pending: Promise<Token> | undefined;
   #servers: { generation: number; servers: Promise<Servers> } | undefined;
   readonly #refusals: LoginRefusals;
-  /** Number of consecutive unreadable first answers; `undefined` after a readable one, because the keys are right. */
+  /** Number of consecutive unreadable first answers; `undefined` once an answer has shown that the keys are right. */
   #unreadable: number | undefined = 0;
 
   constructor(options: PlatformSessionOptions) {

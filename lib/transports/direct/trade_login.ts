@@ -263,7 +263,7 @@ export class Logins implements LoginKeeper {
     if (!(error instanceof DisplacedError) || this.#options.session.isNewest(token)) return error;
     const { text, code, operation, transport } = error;
     return new LoginExpiredError(
-      `Cannot complete ${operation}: a newer login of this program has replaced the one that it was sent with`,
+      `Cannot complete ${operation}: a newer login of this program has replaced the login that it used`,
       text,
       { code, operation, transport },
     );
