@@ -213,6 +213,22 @@ ${Object.entries(ways).map(([way, code]) => `      case ${JSON.stringify(way)}: 
   }
 });
 
+Deno.test("a parameter of a custom step that is null has its default, as the check assumes", async () => {
+  const own = `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "read",
+  permissions: {},
+  params: { who: { type: "text", default: "nobody" } },
+  run: ({ who }) => ({ who }),
+});
+`;
+  using folder = folderWith(own, {
+    "own.yaml": 'name: own\nsteps: [{ id: own, uses: ./own_step.ts, with: { who: "${{ scheduleId }}" } }]\n',
+  });
+  const output = await (await folder.recipe()).steps[0]!.run(stepContext(undefined));
+  assertEquals(output, { ok: true, who: "nobody" });
+});
+
 Deno.test("refuseCode() names a foreign package alike, whether or not Deno has its list of versions", () => {
   for (const reason of ["The lockfile is out of date.", "not found in cache, --cached-only is specified."]) {
     const { message } = refuseCode(new URL("file:///recipes/own_step.ts"), reason);

@@ -263,9 +263,10 @@ export function findExcess(recipe: unknown): Mistake | undefined {
 }
 
 /** Returns whether a text may be long. */
-function isLong([first, , third]: Issue["path"]): boolean {
+function isLong([first, , third, fourth]: Issue["path"]): boolean {
   if (first === "params" || first === "description") return true;
-  return (first === "steps" || first === "notify") && (third === "with" || third === "if");
+  if (first !== "steps" && first !== "notify") return false;
+  return third === "with" || third === "if" || third === "fallback" && fourth === "with";
 }
 
 interface Walked {

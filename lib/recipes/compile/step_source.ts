@@ -284,11 +284,11 @@ async function ownMaker(
       if (first !== undefined) {
         throw new TypeError(`Cannot run step "${uses}": ${first.path.join(".")}: ${first.message}`);
       }
-      const defaults = Object.entries(types).map(([name, type]) => [name, type.default] as const);
-      const output = await runOwnStep(file, about, {
-        params: { ...Object.fromEntries(defaults), ...given },
-        context,
-      });
+      // As in the check, a parameter that is null has its default.
+      const params = Object.fromEntries(
+        Object.entries(types).map(([name, type]) => [name, given[name] ?? type.default]),
+      );
+      const output = await runOwnStep(file, about, { params, context });
       for (const fault of outputFaults(about, output)) context.log("warn", `step "${uses}": ${fault}`);
       return output;
     },
