@@ -67,6 +67,8 @@ export interface Earlier {
   /** @default acknowledged */
   state?: IntentState;
   orderIds?: readonly string[];
+  /** Quantity that was filled. @default none */
+  filled?: string;
   /** Price, listing and quantity with which it counts if its params have none. */
   reference?: string;
   symbol?: string;
@@ -178,7 +180,7 @@ export async function check(params: object, wanted: WriteCheck = {}): Promise<Ap
   const planned = { market: undefined, ...params };
   await using store = await openSqlite(":memory:");
   for (const [index, each] of earlier.entries()) {
-    const { kind = "place", state = "acknowledged", orderIds, at = now, plannedAt = at } = each;
+    const { kind = "place", state = "acknowledged", orderIds, filled, at = now, plannedAt = at } = each;
     const { reference, symbol, quantity } = each;
     const id = `earlier-${index}`;
     await insertIntent(store, {
@@ -201,6 +203,7 @@ export async function check(params: object, wanted: WriteCheck = {}): Promise<Ap
         ...to === "sent" &&
           { sent: { known: [], earlier: undefined, readSince: at, sentAt: at, sentNumber: index } },
         ...to === state && orderIds !== undefined && { orderIds },
+        ...to === state && filled !== undefined && { filled },
       });
     }
   }

@@ -545,6 +545,14 @@ Deno.test("maxDayValue: orders of today in the currency count unless the broker 
   await assertRefuses("maxDayValue", full, { limits, earlier: [intent(ORDER, { at: midnight })] });
 });
 
+Deno.test("maxDayValue: an order that the broker rejected only in part counts in full, like one that was cancelled in part", async () => {
+  const earlier = [intent(ORDER, { state: "rejected", filled: "40" })];
+  for (const name of ["maxDayValue", "maxSymbolValue"]) {
+    await check(ORDER, { limits: { [name]: "110000 HKD" }, earlier });
+    await assertRefuses(name, ORDER, { limits: { [name]: "109999 HKD" }, earlier }, "with 55000 of earlier");
+  }
+});
+
 Deno.test("maxDayValue: neither cancellations nor orders of other accounts count, and the time of sending decides the day", async () => {
   const limits = { maxDayValue: "110000 HKD" };
   const full = { ...ORDER, quantity: "200" };
@@ -654,6 +662,20 @@ Deno.test("maxDayValue: an amendment of an older order counts with the terms tha
   const full = { ...ORDER, quantity: "200" };
   const earlier = [intent(amend, { kind: "amend", operation: "algo.amend", orderIds: ["7"], ...recorded })];
   await assertRefuses("maxDayValue", full, { limits, earlier }, "with 55000", "is 100");
+});
+
+Deno.test("maxDayValue: the day of an amendment that names no market is the day of the order's market", async () => {
+  // It is tomorrow in Hong Kong already.
+  const now = Date.parse("2025-08-15T13:00:00-04:00");
+  const earlier = [intent({ ...AAPL, quantity: "50" }, { at: US_MORNING - 3_600_000, orderIds: ["9"] })];
+  const value = Number(AAPL.price) * 61;
+  const orders = [{ ...AAPL, orderId: "7", lists: ["algo.list"] }];
+  const quoted = us({ marketTime: quoteTime(now, "us") });
+  const write = { ...quoted, operation: "algo.amend", earlier, orders, now };
+  const amendment = { orderId: "7", quantity: "11" };
+  await check(amendment, { ...write, limits: { maxDayValue: `${value} USD` } });
+  const limits = { maxDayValue: `${value - 1} USD` };
+  await assertRefuses("maxDayValue", amendment, { ...write, limits }, "of earlier orders of this day");
 });
 
 Deno.test("a price that the market ignores lowers the value of an order neither now nor in later checks", async () => {

@@ -149,7 +149,9 @@ export class Check {
   intents(): Promise<CountedIntent[]> {
     const { store, account, machine } = this.deps;
     return this.once("intents", async () => {
-      const since = Math.min(this.dayStart(this.params.market), machine.now() - MINUTE_MS) - PLANNED_MS;
+      // An amendment of an algorithmic order need not name its market.
+      const market = orderOf(this.planned)?.market ?? this.params.market;
+      const since = Math.min(this.dayStart(market), machine.now() - MINUTE_MS) - PLANNED_MS;
       return (await countedIntents(store, account, since)).filter(({ id }) => id !== this.planned.id);
     });
   }

@@ -171,16 +171,17 @@ interface Chain {
 
 /**
  * Returns today's orders with the quantity and price that the limits count. An order counts in full even if it is
- * cancelled or expires. It does not count only if it never reached the broker or the broker rejected it. An amended
- * order counts with its largest quantity and its highest price.
+ * cancelled or expires. It does not count only if it never reached the broker or the broker rejected all of it. An
+ * amended order counts with its largest quantity and its highest price.
  */
 function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
   return check.once("chains", async () => {
     const since = check.dayStart(check.order.market);
     const chains: Chain[] = [];
     for (const intent of await check.intents()) {
-      const { kind, operation, params, state, orderIds, sentAt, createdAt, approved } = intent;
-      if (state === "rejected" || (sentAt ?? createdAt) < since) continue;
+      const { kind, operation, params, state, orderIds, filled, sentAt, createdAt, approved } = intent;
+      // If the broker has split an order, it may reject one part and fill another.
+      if (state === "rejected" && isZero(filled) || (sentAt ?? createdAt) < since) continue;
       const terms = params as OrderParams;
       const before = kind === "amend"
         ? chains.find((each) => each.orderIds.has(terms.orderId ?? ""))
