@@ -69,6 +69,8 @@ export interface Earlier {
   orderIds?: readonly string[];
   /** Quantity that was filled. @default none */
   filled?: string;
+  /** Quantity that the amended order had before. @default unknown */
+  before?: string;
   /** Price, listing and quantity with which it counts if its params have none. */
   reference?: string;
   symbol?: string;
@@ -181,7 +183,8 @@ export async function check(params: object, wanted: WriteCheck = {}): Promise<Ap
   await using store = await openSqlite(":memory:");
   for (const [index, each] of earlier.entries()) {
     const { kind = "place", state = "acknowledged", orderIds, filled, at = now, plannedAt = at } = each;
-    const { reference, symbol, quantity } = each;
+    const { reference, symbol, quantity, before } = each;
+    const earlierTerms = before === undefined ? undefined : { quantity: before };
     const id = `earlier-${index}`;
     await insertIntent(store, {
       id,
@@ -201,7 +204,7 @@ export async function check(params: object, wanted: WriteCheck = {}): Promise<Ap
         at,
         ...to === "approved" && { data: JSON.parse(JSON.stringify({ reference, symbol, quantity })) },
         ...to === "sent" &&
-          { sent: { known: [], earlier: undefined, readSince: at, sentAt: at, sentNumber: index } },
+          { sent: { known: [], earlier: earlierTerms, readSince: at, sentAt: at, sentNumber: index } },
         ...to === state && orderIds !== undefined && { orderIds },
         ...to === state && filled !== undefined && { filled },
       });

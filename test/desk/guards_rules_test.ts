@@ -748,6 +748,41 @@ Deno.test("maxDayValue: an amended order counts once, with its largest quantity 
   );
 });
 
+Deno.test("maxDayValue: each part of a split order counts with its own largest quantity", async () => {
+  const amendment = (orderId: string, quantity: string) => ({ ...ORDER, orderId, quantity });
+  const earlier = [intent({ ...ORDER, quantity: "900" }, { orderIds: ["1", "2", "3"] })];
+  const orders = ["1", "2", "3"].map((orderId) => ({ ...ORDER, orderId, quantity: "300" }));
+  const write = { operation: "orders.amend", earlier, orders };
+  await check(amendment("1", "100"), { ...write, limits: { maxDayValue: "495000 HKD" } });
+  // The other two parts still have 600.
+  await check(amendment("1", "900"), { ...write, limits: { maxDayValue: "825000 HKD" } });
+  await assertRefuses(
+    "maxDayValue",
+    amendment("1", "900"),
+    { ...write, limits: { maxDayValue: "824999 HKD" } },
+    "would be 825000 HKD",
+    "is 800",
+  );
+  const again = [...earlier, {
+    kind: "amend",
+    operation: "orders.amend",
+    params: amendment("1", "900"),
+    orderIds: ["4"],
+    before: "300",
+  }] as const;
+  const later = {
+    ...write,
+    earlier: again,
+    orders: [...orders, { ...ORDER, orderId: "4", quantity: "900" }],
+  };
+  await check(amendment("4", "800"), { ...later, limits: { maxDayValue: "825000 HKD" } });
+  await check(amendment("2", "600"), { ...later, limits: { maxDayValue: "990000 HKD" } });
+  await assertRefuses("maxDayValue", amendment("2", "600"), {
+    ...later,
+    limits: { maxDayValue: "989999 HKD" },
+  }, "would be 990000 HKD");
+});
+
 Deno.test("an amendment of an order that the lists do not show is refused", async () => {
   const amend = { market: "hk", symbol: "00700.HK", orderId: "7", quantity: "100", price: "550" };
   await assertRefuses("amended-order", amend, { operation: "orders.amend" }, "do not show order 7");

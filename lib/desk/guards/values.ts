@@ -24,6 +24,7 @@ import {
   amountText,
   currencyOf,
   lastOf,
+  least,
   marketOf,
   most,
   multiplierOf,
@@ -123,7 +124,13 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
     ? chains.find(({ orderIds }) => orderIds.has(check.params.orderId ?? ""))
     : undefined;
   const own = multiply(multiply(quantity, ownPrice), multiplier);
-  const grown = chain === undefined ? undefined : grow(chain, { quantity, price: ownPrice });
+  const amendment = {
+    orderId: check.params.orderId ?? "",
+    quantity,
+    price: ownPrice,
+    before: check.order.before?.quantity,
+  };
+  const grown = chain === undefined ? undefined : grow(chain, amendment);
   const added = chain === undefined || grown === undefined
     ? own
     : subtract(multiply(multiply(grown.quantity, grown.price), multiplier), valueOf(chain));
@@ -143,10 +150,12 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   const total = add(before, added);
   if (compare(total, most) <= 0) return;
   // An amended order counts with its highest price. Its own earlier value is already in the used part of the limit, so
-  // it may use that value again.
+  // it may use that value again, except for the other parts of a split order.
   const price = grown?.price ?? ownPrice;
   const room = add(subtract(most, before), chain === undefined ? "0" : valueOf(chain));
-  const fitting = compare(room, "0") <= 0 ? "0" : divide(room, multiply(price, multiplier), 0, "down");
+  const others = chain === undefined ? "0" : subtract(chain.quantity, countedOf(chain, amendment));
+  const left = subtract(room, multiply(multiply(others, price), multiplier));
+  const fitting = compare(left, "0") <= 0 ? "0" : divide(left, multiply(price, multiplier), 0, "down");
   const whole = toStep(fitting, await check.lot() ?? "1", "down");
   throw check.refuse(
     rule,
@@ -162,6 +171,8 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
 /** An order with its amendments, and the quantity and price that the limits count for it. */
 interface Chain {
   orderIds: Set<string>;
+  /** The largest quantity of each amended order. If the broker has split the order, each part is amended separately. */
+  amended: Map<string, Decimal>;
   market: Order["market"];
   symbol: string;
   orderType: string | undefined;
@@ -197,24 +208,43 @@ function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
         throw check.unchecked(rule, `an order of "${symbol}" without a price is being sent`);
       }
       if (before !== undefined) {
-        Object.assign(before, grow(before, { quantity, price }));
-        for (const id of orderIds) before.orderIds.add(id);
+        const amendment = { orderId: terms.orderId ?? "", quantity, price, before: intent.earlier?.quantity };
+        const largest = most(countedOf(before, amendment), quantity);
+        Object.assign(before, grow(before, amendment));
+        for (const id of [amendment.orderId, ...orderIds]) {
+          before.orderIds.add(id);
+          before.amended.set(id, largest);
+        }
       } else {
         const ids = new Set([...orderIds, ...kind === "amend" && terms.orderId ? [terms.orderId] : []]);
-        chains.push({ orderIds: ids, market, symbol, orderType, quantity, price });
+        chains.push({ orderIds: ids, amended: new Map(), market, symbol, orderType, quantity, price });
       }
     }
     return chains;
   });
 }
 
+/** An amendment of an order, or of one part of it if the broker has split it. */
+interface Amendment {
+  orderId: string;
+  quantity: Decimal;
+  price: Decimal;
+  /** Quantity that the amended order had before; absent if it is unknown. */
+  before: Decimal | undefined;
+}
+
+/** Returns how much of an order's counted quantity belongs to the amended order: all of it, or one part. */
+function countedOf({ orderIds, amended, quantity }: Chain, { orderId, before }: Amendment): Decimal {
+  const known = amended.get(orderId);
+  if (known !== undefined) return known;
+  // If the quantity of the part is unknown, all of the amendment is added.
+  return orderIds.size > 1 ? least(before ?? "0", quantity) : quantity;
+}
+
 /** Returns the quantity and price that the limits count for an order after an amendment. */
-const grow = (
-  chain: Pick<Chain, "quantity" | "price">,
-  next: { quantity: Decimal; price: Decimal },
-): Pick<Chain, "quantity" | "price"> => ({
-  quantity: most(chain.quantity, next.quantity),
-  price: most(chain.price, next.price),
+const grow = (chain: Chain, amendment: Amendment): Pick<Chain, "quantity" | "price"> => ({
+  quantity: add(chain.quantity, most(subtract(amendment.quantity, countedOf(chain, amendment)), "0")),
+  price: most(chain.price, amendment.price),
 });
 
 const valueOf = ({ quantity, price, market, symbol }: Chain): Decimal =>
