@@ -781,6 +781,14 @@ Deno.test("maxDayValue: each part of a split order counts with its own largest q
     ...later,
     limits: { maxDayValue: "989999 HKD" },
   }, "would be 990000 HKD");
+  // The broker has split the amended order again: part 4 has 600 of its 900.
+  const splitAgain = [...earlier, { ...again[1]!, orderIds: ["1", "4"] }];
+  const parts = { ...write, earlier: splitAgain, orders: [{ ...ORDER, orderId: "4", quantity: "600" }] };
+  await check(amendment("4", "700"), { ...parts, limits: { maxDayValue: "880000 HKD" } });
+  await assertRefuses("maxDayValue", amendment("4", "700"), {
+    ...parts,
+    limits: { maxDayValue: "879999 HKD" },
+  }, "would be 880000 HKD");
 });
 
 Deno.test("an amendment of an order that the lists do not show is refused", async () => {

@@ -213,7 +213,9 @@ function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
         Object.assign(before, grow(before, amendment));
         for (const id of [amendment.orderId, ...orderIds]) {
           before.orderIds.add(id);
-          before.amended.set(id, largest);
+          // If the broker has split the amended order, the quantities of its parts are unknown.
+          if (orderIds.length > 1) before.amended.delete(id);
+          else before.amended.set(id, largest);
         }
       } else {
         const ids = new Set([...orderIds, ...kind === "amend" && terms.orderId ? [terms.orderId] : []]);
