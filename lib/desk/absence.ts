@@ -1,6 +1,6 @@
 /**
- * Proves that a request was never executed. One reading of the lists that does not show it proves nothing, so readings
- * are counted until {@linkcode provesAbsence} has its proof.
+ * Proves that a request was never executed. If one reading of the lists does not show the request, that proves nothing.
+ * So readings are counted until {@linkcode provesAbsence} has its proof.
  *
  * @module
  */
@@ -14,8 +14,8 @@ import type { Owners, Records } from "./records.ts";
 import { termsOf } from "./terms.ts";
 
 /**
- * Counts a reading that did not show an unknown intent. Returns what is still missing for the proof that the intent was
- * not executed.
+ * Counts a reading of the lists that did not show an intent with an unknown outcome. Returns what is still missing for
+ * the proof that the intent was not executed.
  */
 export async function countAbsence(
   records: Records,
@@ -64,12 +64,12 @@ function listsOf({ operation: name, params }: Intent): readonly string[] {
 }
 
 /**
- * For a proof of absence: the minimum number of readings without the order, and the minimum time from the first to the
- * last.
+ * A proof of absence needs at least this number of readings without the order, and at least this time from the first of
+ * these readings to the last.
  */
 const ABSENT_READINGS = 3;
 const ABSENT_MS = 60_000;
-/** The readings must span the request's time limit plus this time, by both clocks. */
+/** The readings must span the request's time limit plus this time, by this machine's clock and by the broker's. */
 const PAST_MS = 30_000;
 
 /** What is known about a request that the lists do not show. */
@@ -77,7 +77,10 @@ interface AbsenceFacts {
   absent: AbsentReadings;
   /** The last reading. */
   reading: ListReading;
-  /** Orders of other intents that were sent later than this intent, by the sequence of the account's writes. */
+  /**
+   * Ids of the orders of later intents. The numbers of the account's writes show which intents were sent after this
+   * intent.
+   */
   later: ReadonlySet<string>;
   /** The lists of today that would contain the order. */
   lists: readonly string[];
@@ -98,7 +101,8 @@ export function provesAbsence(
   const { market } = termsOf(intent);
   const day = dayOfLists(market, sinceOf(intent));
   const { endedAt, aheadMs = 0 } = reading;
-  // Until the close, by both clocks, the lists of today cover the whole day. After that only the history does.
+  // The lists of today cover the whole day until the close, by this machine's clock and by the broker's. After the
+  // close, only the history covers the day.
   const isCurrent = [endedAt, endedAt + aheadMs].every((at) =>
     dayOfLists(market, at) === day && !mayBeEmptied(market, at)
   );

@@ -93,7 +93,8 @@ export interface SeenOrder {
   /** When the order was placed: local date and time of the exchange; absent if the lists do not contain it. */
   placedAt: string | undefined;
   /**
-   * Day on which it was placed, `yyyy-MM-dd`, the broker's own date; the day of the first fill if only fills show it.
+   * The broker's date of the day on which the order was placed, `yyyy-MM-dd`. If only lists of fills contain the order:
+   * the day of its first fill.
    */
   day: string | undefined;
   /** The broker's text about why the order ended, if there is one. */
@@ -139,8 +140,8 @@ export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unkno
   const { market } = Object(params) as { market?: unknown };
   return {
     market: typeof market === "string" ? market : undefined,
-    // A list that does not contain orders, such as the list of an algorithmic order's child numbers, needs other
-    // parameters. The other lists show the same orders.
+    // Leave out a list that does not contain orders, such as the list with the numbers of an algorithmic order's
+    // children: it needs parameters of its own. The remaining lists show the same orders.
     lists: provingLists(operation, params).filter((name) => {
       const list = findOperation(name);
       return list !== undefined && "orderId" in answerFields(list);
@@ -229,7 +230,9 @@ export async function readLists(
     const [first, to] = [firstDay(), lastDay()];
     return { from: first < to ? first : to, to };
   };
-  /** Lists that were read from a later day, because the broker's time was not known before the first answer. */
+  /**
+   * Lists whose reading began at a day that is too late, because the broker's time was unknown before the first answer.
+   */
   const tooShort: string[] = [];
   const read = async (name: string) => {
     const operation = findOperation(name);

@@ -28,13 +28,16 @@ export type Decision =
 
 /**
  * Records a person's decision about an unresolved intent. Needs no connection. A person's earlier decision can be
- * corrected. The intent then first becomes unknown again, without its orders and without the count of readings that did
- * not show it.
+ * corrected. For that, the intent first becomes unknown again: it then has no orders, and no count of the readings that
+ * did not show it.
  *
- * Two decisions are about an intent that the broker has accepted. `hasEnded` closes an intent in one of three cases: it
- * is acknowledged and the lists never showed its orders; its order is from an earlier day and has disappeared from the
- * lists; or its conditional order has triggered and nothing shows which order it placed. `hasPlaced` names the orders
- * that the conditional order has placed.
+ * Two decisions are about an intent that the broker has accepted. `hasPlaced` names the orders that the conditional
+ * order of the intent has placed. `hasEnded` closes the intent, in one of three cases:
+ * - The intent is acknowledged, and the lists never showed its orders.
+ * - Its order is from an earlier day, and has disappeared from the lists.
+ * - Its conditional order has triggered, and nothing shows which order it placed.
+ *
+ * For `hasEnded`, this function checks only the state and the age of the intent. It does not read the lists.
  *
  * @throws {TypeError} If the decision is not possible in the intent's state, or if an order belongs to another intent.
  */
@@ -130,8 +133,8 @@ export async function decideIntent(
 const PLACED = "placed";
 
 /**
- * Returns whether a person may name the order that an intent's conditional order has placed: the lists do not show it.
- * A person who has already named it may correct the name.
+ * Returns whether a person may name the order that an intent's conditional order has placed. This is allowed if the
+ * lists do not show that order. A person who has named a wrong order may correct it.
  */
 function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean {
   if (!isConditional(intent) || unresolvedStates.includes(intent.state)) return false;
@@ -141,7 +144,10 @@ function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean 
   return intent.state === "working" && intent.childIds.length === 0;
 }
 
-/** Follows an ended intent again if a person has named the new order with which an amendment replaced its order. */
+/**
+ * A person may name the new order that replaced an amended order. If the intent that placed the amended order has
+ * ended, makes that intent open again, so that the desk follows the new order.
+ */
 async function followAgain(
   store: Store,
   id: string,

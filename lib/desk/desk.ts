@@ -204,7 +204,7 @@ export class Desk {
     const { machine } = this.#records;
     let isStopped = false;
     let cancel = () => {};
-    /** When unknown intents of earlier days are included again, by the monotonic clock. */
+    /** From this instant of the monotonic clock, the next reading includes unknown intents of earlier days again. */
     let oldAt = -Infinity;
     const turn = async (work: () => Promise<void>): Promise<void> => {
       try {

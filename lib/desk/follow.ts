@@ -64,9 +64,9 @@ interface OpenIntents {
 const openIntentsByReading = new WeakMap<ListReading, OpenIntents>();
 
 /**
- * Returns the account's open intents and the owners of its orders, to compare a reading with. Reads them once for each
- * reading, and again after each write of this process. Another process can write at any time. So the code that records
- * an order checks, in the same transaction, that no other intent owns the order: see {@linkcode ownerIn}.
+ * Returns the account's open intents and the owners of its orders. The caller compares a reading with them. Reads them
+ * once for each reading, and again after each write of this process. Another process can write at any time. So the code
+ * that records an order checks, in the same transaction, that no other intent owns the order: see {@linkcode ownerIn}.
  */
 async function intentsForReading(records: Records, reading: ListReading): Promise<OpenIntents> {
   const { store, account } = records;
@@ -78,7 +78,9 @@ async function intentsForReading(records: Records, reading: ListReading): Promis
   return found;
 }
 
-/** Returns another intent that currently owns one of the given orders, according to the store. */
+/**
+ * Returns the id of an intent, other than the intent `id`, that owns one of the given orders according to the store.
+ */
 export async function ownerIn(
   records: Records,
   id: string,
@@ -153,7 +155,7 @@ export async function follow(
   const { records } = deps;
   const { orderIds, verdict } = await withParts(records, intent, reading);
   if (verdict?.is === "ambiguous") return await leaveToPerson(records, intent, { verdict, reading });
-  // Until the other intent is resolved, ending this one could lose its fills.
+  // Another intent may own the same orders. Until that intent is resolved, ending this intent could lose its fills.
   if (verdict?.is === "partial" && verdict.isContested) return verdict.missing;
   const own = orderIds.map((id) => reading.orders.get(id));
   const seen = own.filter((row) => row !== undefined);
@@ -232,9 +234,10 @@ async function moveByRows(
 }
 
 /**
- * Returns the orders without an intent that may be parts of an intent's order, because the broker may have split it.
- * Empty unless the known parts have less than the ordered quantity, and no amendment by hsgate explains that. Somebody
- * may have amended the other parts in the broker's app before a reading showed them.
+ * The broker may have split an intent's order. Returns the orders that belong to no intent and may be parts of this
+ * order. Returns none if the known parts have the ordered quantity, if an amendment by hsgate explains why they have
+ * less, or if a person has named the orders. Somebody may have amended the missing parts in the broker's app before a
+ * reading showed them.
  */
 async function possibleParts(
   records: Records,
@@ -378,7 +381,8 @@ export async function beforeAmendments(
   for (const amendment of (await amendmentsSince(store, account, sinceOf(intent))).toReversed()) {
     const [id = ""] = targetsOf(amendment);
     const row = orders.get(id);
-    // The terms before the first amendment stay: the amendments come newest first.
+    // The loop begins with the newest amendment, so at the end the order has its terms from before the oldest
+    // amendment.
     if (row !== undefined) orders.set(id, { ...row, ...amendment.earlier });
   }
   for (const id of intent.orderIds) {

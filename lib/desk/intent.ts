@@ -85,8 +85,8 @@ export interface Intent {
   /** Terms of the amended order just before the amendment was sent; absent if the lists did not show the order. */
   earlier: Readonly<Record<string, string>> | undefined;
   /**
-   * Start of the time for which the lists are read, Unix milliseconds: when the intent was sent, by this machine's
-   * clock or the broker's, whichever is earlier. Orders of earlier days cannot be its orders.
+   * The lists are read from this instant on, Unix milliseconds. It is the time at which the intent was sent, by this
+   * machine's clock or by the broker's, whichever is earlier. Orders of earlier days cannot be orders of the intent.
    */
   readSince: number | undefined;
   /** Quantity filled so far, according to the lists. */
@@ -105,7 +105,7 @@ export interface Intent {
   endedAt: number | undefined;
 }
 
-/** Returns the start of the time for which the lists are read for an intent, Unix milliseconds. */
+/** Returns the instant from which the lists are read for an intent, Unix milliseconds. */
 export const sinceOf = (
   { readSince, sentAt, createdAt }: Pick<Intent, "readSince" | "sentAt" | "createdAt">,
 ): number => readSince ?? sentAt ?? createdAt;

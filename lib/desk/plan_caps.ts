@@ -14,9 +14,9 @@ import { isFinal } from "./states.ts";
 import { termsOf } from "./terms.ts";
 
 /**
- * Returns how much of its trade's planned quantity an intent uses: the filled quantity if its order has ended, and
- * otherwise its whole quantity. An intent with an unknown outcome uses its whole quantity, because the broker may have
- * the order.
+ * A plan has a quantity for each trade. Returns how much of the trade's quantity an intent uses: the filled quantity if
+ * the intent's order has ended, and otherwise the intent's whole quantity. An intent with an unknown outcome uses its
+ * whole quantity, because the broker may have the order.
  */
 export function usedOf(intent: Intent): Decimal {
   const { quantity = "0" } = termsOf(intent);

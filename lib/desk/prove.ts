@@ -2,9 +2,9 @@
  * Decides what the broker's lists prove about a write whose outcome is unknown. A result depends only on the arguments:
  * the intent, the orders in the lists, and the owners of other orders.
  *
- * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms
- * and together with its quantity. Only several readings of the lists can prove that a request did not arrive: see
- * `absence.ts`.
+ * The broker's lists contain no id of hsgate. If they show new orders that have the terms of a request, and the sum of
+ * these orders is the quantity of the request, they prove that the request arrived. Only several readings of the lists
+ * can prove that a request did not arrive: see `absence.ts`.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** What one reading proves about an unresolved intent. */
 export type Verdict =
-  /** These orders belong to the intent. An amendment or a cancellation was executed on these orders. */
+  /** These orders belong to the intent. For an amendment or a cancellation: it was executed on these orders. */
   | { is: "sent"; orderIds: readonly string[] }
   /** The lists show more than the intent asked for, so it is unclear which of the orders belong to the intent. */
   | { is: "ambiguous"; orderIds: readonly string[]; why: string }
@@ -59,10 +59,10 @@ export function judge(intent: Intent, reading: ListReading, others: Others): Ver
 }
 
 /**
- * Finds the orders of an intent to place orders: orders that are new since the reading before the request, have its
- * terms, and together have its quantity. An order that may also belong to a rival proves nothing. The exception is a
- * single possible division of the orders that gives both intents their whole quantities. An order that the broker
- * placed before the request proves nothing either: the reading before the request may have missed it.
+ * Finds the orders of an intent that places an order. They are new since the reading before the request, they have the
+ * terms of the request, and their sum is its quantity. An order that may also belong to a rival (another intent) proves
+ * nothing. Exception: exactly one division of the orders gives both intents their whole quantities. An order that the
+ * broker placed before the request proves nothing either: the reading before the request may have missed it.
  */
 function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
@@ -112,7 +112,7 @@ const MOST_DIVIDED = 12;
 
 /**
  * Divides orders that fit both an intent and one rival, which is another intent with the same terms. Returns the
- * intent's orders if exactly one division gives both their whole quantities.
+ * intent's orders if exactly one division gives both intents their whole quantities.
  */
 function onlyShare(
   { intent, found, sole, rivals, reading }: {
@@ -211,9 +211,9 @@ export function amendedElsewhere(
 }
 
 /**
- * Returns whether an order has the listing and side of an intent and at most its quantity, and is new: it was not in
- * the lists before the request, and by the broker's own date it is not from an earlier day. The time of day is not
- * compared, because clocks differ and jump: an order that is excluded by mistake would be sent twice.
+ * Returns whether an order has the listing and side of an intent, has at most its quantity, and is new. A new order was
+ * not in the lists before the request, and by the broker's own date it is not from an earlier day. The time of day is
+ * not compared, because clocks differ and jump: an order that is excluded by mistake would be sent twice.
  */
 function isNewFor(order: SeenOrder, intent: Intent): boolean {
   const { symbol, side, quantity = "0", market } = termsOf(intent);
@@ -224,8 +224,9 @@ function isNewFor(order: SeenOrder, intent: Intent): boolean {
 }
 
 /**
- * Returns whether an order was placed clearly before an intent was sent, both by the broker's time. Such an order proves
- * nothing. It does not count as absent either, because clocks can be wrong.
+ * Returns whether an order was clearly placed before an intent was sent: in the lists, the order's time is more than
+ * {@linkcode PLACED_BEFORE_MS} before {@linkcode Intent.readSince}. Such an order does not prove that the request
+ * arrived. The intent does not count as absent either, because clocks can be wrong.
  */
 function isPlacedBefore({ placedAt = "" }: SeenOrder, intent: Intent): boolean {
   const [, date, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2})/.exec(placedAt) ?? [];
@@ -239,7 +240,7 @@ function isPlacedBefore({ placedAt = "" }: SeenOrder, intent: Intent): boolean {
   }
 }
 
-/** By this much the time of an order in a list may differ from the time in the broker's answers. */
+/** The time of an order in a list may differ by this much from the time in the broker's answers. */
 const PLACED_BEFORE_MS = 60_000;
 
 /** Returns whether an order's day, by the broker's date, is before the day of a request. */
@@ -293,7 +294,10 @@ export function amendableTerms(order: SeenOrder): Record<string, string> {
 const isSame = (one: string, other: string): boolean =>
   isDecimal(one) && isDecimal(other) ? compare(one, other) === 0 : one === other;
 
-/** Returns what an amendment requests: whether terms have the requested values, and whether they differed before. */
+/**
+ * Returns two facts about an amendment. `has` returns whether given terms have all requested values. `isChange` says
+ * whether at least one term had another value before.
+ */
 function amendmentOf(intent: Intent) {
   const { earlier } = intent;
   const terms = termsOf(intent);
@@ -306,8 +310,8 @@ function amendmentOf(intent: Intent) {
 }
 
 /**
- * Finds a later amendment of the same order that proves an amendment: the lists that were read for the later one showed
- * the terms of the earlier one. The order may have other terms now.
+ * Finds a later amendment of the same order that proves that an amendment was executed: the lists that were read before
+ * the later amendment showed the terms that the earlier amendment requested. The order may have different terms now.
  */
 export function laterProofOf(amendment: Intent, later: readonly Intent[]): Intent | undefined {
   const { has, isChange } = amendmentOf(amendment);
@@ -321,9 +325,9 @@ export function laterProofOf(amendment: Intent, later: readonly Intent[]): Inten
 }
 
 /**
- * An amendment was executed if it changes a term, and if the order now has the requested terms. A new order may have
- * replaced the order and have these terms instead. An order with its earlier terms proves nothing: another program may
- * have set them again.
+ * An amendment was executed if it changes a term, and if the order now has the requested terms. It was also executed if
+ * a new order with these terms has replaced the order. If the order has its earlier terms, that proves nothing: another
+ * program may have set them again.
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { market, symbol, side } = termsOf(intent);

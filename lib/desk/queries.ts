@@ -372,8 +372,8 @@ export async function intentsOfPlan(store: Store, account: string, hash: string)
 }
 
 /**
- * Returns the hash of another rebalancing plan of the account with an order that has fills and that had not ended
- * before an instant; `undefined` if there is none.
+ * Returns the hash of a rebalancing plan of the account, other than the plan `except`, that has an order with fills.
+ * The order is still open, or has ended since an instant. `undefined` if there is no such plan.
  */
 export async function planFilledSince(
   store: Store,
@@ -414,7 +414,7 @@ export async function capsOfPlan(store: Store, account: string, hash: string): P
   return { state: row.state, trades };
 }
 
-/** Returns the unresolved intents of an account or, without one, of all accounts, oldest first. */
+/** Returns the unresolved intents of an account, oldest first. Without `account`, returns those of all accounts. */
 export async function unresolvedIntents(store: Store, account?: string): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(
     `select * from intent where ${
@@ -563,8 +563,8 @@ export async function countOldPlans(store: Store, before: number): Promise<numbe
 }
 
 /**
- * Removes rebalancing plans that are older than an instant in all their times, oldest first and at most `limit`. Keeps
- * plans in progress and plans with open intents. Returns how many it removed.
+ * Removes old rebalancing plans, oldest first and at most `limit`. A plan is old if all its times are before an
+ * instant. Keeps plans in progress and plans with open intents. Returns how many it removed.
  */
 export async function prunePlans(store: Store, before: number, limit: number): Promise<number> {
   return await store.run(
@@ -577,7 +577,8 @@ export async function prunePlans(store: Store, before: number, limit: number): P
 
 /**
  * Returns the condition for intents that may be removed: they ended before an instant. It excludes intents of a run
- * that is still in the store, intents of a plan that may still send orders, and the intents that the mark names.
+ * that is still in the store, intents of a plan that may still send orders, and the last write of each account, which
+ * the store's mark file names.
  */
 const oldIntents = (isPlanLeft: string) =>
   `ended_at < ? and not exists (select 1 from run where run.run_key = intent.run_key)
@@ -585,7 +586,10 @@ const oldIntents = (isPlanLeft: string) =>
   and not exists (select 1 from rebalance where rebalance.account = intent.account and rebalance.hash = intent.plan
     and ${isPlanLeft})`;
 
-/** Returns how many intents {@linkcode pruneIntents} would remove after all plans that {@linkcode prunePlans} removes. */
+/**
+ * Returns how many intents {@linkcode pruneIntents} would remove if {@linkcode prunePlans} had removed all old plans
+ * before.
+ */
 export async function countOldIntents(store: Store, before: number): Promise<number> {
   const old = oldIntents(`rebalance.state <> 'done' and not (${oldPlans})`);
   const sql = `select count(*) as n from intent where ${old}`;
@@ -593,12 +597,13 @@ export async function countOldIntents(store: Store, before: number): Promise<num
 }
 
 /**
- * Removes intents that ended before an instant, at most `limit`. Keeps the intents that a run, a plan or the mark still
- * needs. Returns how many it removed.
+ * Removes intents that ended before an instant, at most `limit`. Keeps the intents that a run, a plan or the mark file
+ * still needs. Returns how many it removed.
  */
 export async function pruneIntents(store: Store, before: number, limit: number): Promise<number> {
   const old = await store.all<{ id: string }>(
-    // The intents show how much of a plan remains, so they are kept until the plan is removed.
+    // The intents of a plan that is not done show how much of the plan remains. They are kept until the plan is
+    // removed.
     `select id from intent where ${oldIntents("rebalance.state <> 'done'")} order by ended_at limit ?`,
     before,
     limit,

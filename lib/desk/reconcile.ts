@@ -32,7 +32,7 @@ export interface ReconcileDeps extends FollowDeps {
 export interface ReconcileOptions {
   /** Aborts the comparison. */
   signal?: AbortSignal;
-  /** Markets whose foreign orders are returned even if no intent is open there. */
+  /** Markets whose foreign orders (orders made elsewhere) are returned even if no intent is open there. */
   markets?: readonly string[];
   /**
    * Returns whether to leave out an open intent. Lists that only such intents need are not read. @default leaves out
@@ -100,7 +100,8 @@ export function needsReading(
 /** If an intent was planned this long ago and never sent, the process that planned it has ended. */
 const PLANNED_MS = 10 * 60_000;
 /**
- * If an intent was sent and its answer is missing this long after the time limit of its call, its process has ended.
+ * The call of a sent intent has a time limit. If the answer is still missing this long after the limit, the process of
+ * the intent has ended.
  */
 const SENT_MS = 30_000;
 
@@ -319,7 +320,7 @@ async function applyReading(
 
 /**
  * Returns the verdict on an intent. If this reading does not prove an amendment, a later amendment of the same order
- * can: the lists that were read before the later one then showed the terms of the earlier one.
+ * may prove it: the lists that were read before the later amendment may have shown the terms of the earlier amendment.
  */
 async function judgeWithLater(
   { store, account }: Records,

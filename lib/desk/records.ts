@@ -37,8 +37,8 @@ const MOST_TEXT = 4_000;
 type MoveNow = Omit<Move, "at"> & { at?: number };
 
 /**
- * An intent as a caller has read it and now wants to move. If its lists of orders are absent, the orders in the store
- * may have changed.
+ * An intent as a caller read it before moving it to another state. If the lists of orders are absent here, the intent
+ * is moved even if its orders in the store have changed.
  */
 type KnownIntent = Pick<Intent, "id" | "state"> & Partial<Pick<Intent, "orderIds" | "childIds">>;
 
@@ -162,13 +162,17 @@ export class Records {
     return await ownedOrders(this.store, this.account, this.machine.now() - LONGEST_ORDER_MS);
   }
 
-  /** Adds the order that an amendment created to the intent that placed the amended order. */
+  /** An amendment may create a new order. Adds this order to the intent that placed the amended order. */
   async noteAmended(amendment: Intent): Promise<void> {
     await noteAmended(this.store, amendment, await this.owned());
   }
 }
 
-/** Adds the orders of an amendment to the intent that placed the amended order; `owned` is {@linkcode Records.owned}. */
+/**
+ * Adds the orders of an amendment to the intent that placed the amended order.
+ *
+ * @param owned The result of {@linkcode Records.owned}.
+ */
 export async function noteAmended(
   store: Store,
   amendment: Intent,

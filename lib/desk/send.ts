@@ -27,9 +27,9 @@ import type { Records } from "./records.ts";
 import { acknowledge, idsIn, noAnswer, recordLate, type RecoverDeps } from "./recover.ts";
 import { fingerprintOf, targetsOf } from "./terms.ts";
 
-/** The longest time between the guard rails' check of prices, cash and holdings and the first byte. */
+/** The longest time from the check of prices, cash and holdings by the guard rails to the first byte of the write. */
 const APPROVAL_MS = 60_000;
-/** The longest time between the transaction that checks the halt and the lease, and the first byte. */
+/** The longest time from the transaction that checks the halt and the lease to the first byte of the write. */
 const RECORD_MS = 10_000;
 
 /** An order write that a guard rail checks before it is sent. */
@@ -59,8 +59,8 @@ export interface SendDeps extends RecoverDeps {
    */
   haltedByFile?(): string | undefined;
   /**
-   * Called in the transaction that records a write as sent. Throws if its sender must not write any more, because the
-   * process may have been suspended since its last check. @default allows every write
+   * Called in the transaction that records a write as sent. Throws if the sender must not write any more. The sender is
+   * checked again here because the process may have been suspended since its last check. @default allows every write
    */
   confirm?(): void | Promise<void>;
 }
@@ -303,7 +303,10 @@ async function begin(
   return mayLeave;
 }
 
-/** Returns those orders from the lists just before a write that the search for a lost answer needs. */
+/**
+ * Returns what the search for a lost answer needs from the lists that were read just before the write: the orders in
+ * these lists, and the terms of an amended order.
+ */
 function knownBefore(
   { order: kind }: AnyOperation,
   params: Readonly<Record<string, unknown>>,

@@ -54,7 +54,7 @@ const shownByLists = (except?: IntentState): Change[] =>
 const corrections: readonly Change[] = [change("ambiguous", "answer"), change("unknown", "person")];
 /**
  * Changes that are allowed while the broker has the order. If the broker splits an order, the lists may show more
- * orders with the same terms than the parts can be. Then it is unclear which ones are the parts.
+ * orders with the same terms than the order's quantity needs. Then it is unclear which of them are the parts.
  */
 const unclearParts: readonly Change[] = [change("ambiguous", "answer", "list"), change("unknown", "person")];
 

@@ -122,7 +122,10 @@ export class Check {
     );
   }
 
-  /** Refuses an amendment that describes another order than the lists show: the broker would keep the order's terms. */
+  /**
+   * Refuses an amendment if its symbol or order type differs from that of the order in the lists: the broker would not
+   * change these terms.
+   */
   #compare({ before }: Order): void {
     if (before === undefined) return;
     const { symbol, orderType, orderId } = this.params;
@@ -211,8 +214,9 @@ export class Check {
   }
 
   /**
-   * Returns the order's price; for an order whose trigger the market has reached, at least the last price. Without a
-   * price, returns the last price or the best ask, whichever is higher.
+   * Returns the price at which the order is valued. This is the order's own price. If the market has reached the
+   * order's trigger, it is the own price or the last price, whichever is higher. If the order has no price, it is the
+   * last price or the best ask, whichever is higher.
    *
    * @param rule The rule that needs the price; named in the refusal if the broker has no price either.
    */

@@ -171,7 +171,7 @@ export const isBuy = (side: string): boolean => side === "buy" || side === "shor
 
 export const isOpen = ({ state }: SeenOrder): boolean => state === undefined || !endedStates.includes(state);
 
-/** Returns the quantity of an open order that is not filled; zero for an ended order, and without an order. */
+/** Returns the unfilled quantity of an open order; zero if the order has ended, or if there is no order. */
 export function remainingOf(order: SeenOrder | undefined): Decimal {
   if (order?.quantity === undefined || !isOpen(order)) return "0";
   return subtract(order.quantity, order.filled);

@@ -67,7 +67,10 @@ export function validPrices(
   return { below: isZero(below) ? above : below, above, step: band.tick };
 }
 
-/** Refuses a trigger that the market has already reached: the order would trade at once, at any distance from it. */
+/**
+ * Refuses a trigger that the market has already reached: the order would trade at once, however far the market is from
+ * the trigger.
+ */
 function checkTrigger(check: Check, last: Decimal | undefined): void {
   const { order, params } = check;
   // The broker has checked the trigger of an amendment that does not change it.

@@ -41,7 +41,7 @@ export const rules: readonly Rule[] = [
   buyingPower,
 ];
 
-/** Returns what the record of an approved intent contains. @returns `undefined` if the order's own terms are enough. */
+/** Returns the terms to record with the approval of an intent; `undefined` if the order's own terms are enough. */
 async function approvedTerms(check: Check): Promise<ApprovedTerms | undefined> {
   const { order: { price, symbol, quantity }, params } = check;
   const terms: ApprovedTerms = {
