@@ -19,10 +19,10 @@ const MOST_PARAMS = 10_000;
  * @throws If the file is not a readable store, or another process locks it.
  */
 export function symbolsOfStore(path: string): string[] {
-  // Only regular files, also beside it: opening a pipe would wait for its other end.
+  // The store and the files beside it must be regular files: opening a pipe would wait for its other end.
   if (!Deno.lstatSync(path).isFile || distrustBeside(path) !== undefined) return [];
   using db = new DatabaseSync(path, { ...LIMITED, readOnly: true, timeout: 0, allowExtension: false });
-  // Only a table: a view of this name could run forever.
+  // This must be a table: a view of this name could run forever.
   const kind = db.prepare("select type from sqlite_schema where name = 'intent'").get();
   if (kind?.type !== "table") return [];
   const rows = db.prepare(

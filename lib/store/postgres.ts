@@ -110,8 +110,8 @@ export class PostgresStore extends Store {
   /** Whether the current transaction has written something. */
   #hasWritten = false;
   /**
-   * Measured differences between the database's clock and the monotonic clock. The true difference is at least as
-   * large.
+   * Measured differences between the database's clock and the monotonic clock. The true difference is at least as large
+   * as each of them.
    */
   #ahead: { byMs: number; seenAt: number }[] = [];
 
@@ -590,7 +590,8 @@ function onlyScram(
   const answers = connection.listeners(event);
   connection.removeAllListeners(event);
   connection.on(event, (message) => {
-    // Exactly the three members that PostgreSQL sends. If a message had two counts, the package would use the second.
+    // The message must have exactly the three members that PostgreSQL sends. If a message had two counts, the package
+    // would use the second.
     const [, count] = /^r=[^,]+,s=[^,]+,i=(\d+)$/.exec(String(message.data)) ?? [];
     if (Number(count ?? 0) >= LEAST_ITERATIONS) return answers.forEach((answer) => answer(message));
     end(

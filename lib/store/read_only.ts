@@ -124,7 +124,7 @@ export function openReadOnly(path: string): DatabaseSync {
  * Reads no row except the version.
  */
 export function tablesIn(file: DatabaseSync): "none" | "own" | "newer" | "foreign" {
-  // In one transaction: another process may be updating the tables.
+  // Read in one transaction, because another process may be updating the tables.
   file.exec("begin");
   try {
     const found = schemaOf(file);

@@ -31,7 +31,7 @@ const REPORTED_WAIT_MS = 1_000;
 
 /** Options of a file store. */
 export interface SqliteOptions {
-  /** Why the file may not survive the process; the runner then sends no write to the broker. */
+  /** Why the file may be lost or corrupted. If this is given, the runner sends no write to the broker. */
   risk?: string;
   /**
    * What to do with the mark file. `check` rejects a store that is older than its mark, and keeps the mark up to date.
@@ -190,8 +190,8 @@ export class SqliteStore extends Store {
     if (this.isInTransaction) {
       throw new TypeError("Cannot write the mark: the transaction is not committed yet");
     }
-    // In a transaction, so that processes write the mark one after the other, and never replace a newer mark with an
-    // older one.
+    // Write the mark in a transaction, so that processes do this one after the other, and never replace a newer mark
+    // with an older one.
     await this.transaction(async () => {
       const mark = await this.ownMark();
       if (mark !== undefined) writeMark(this.name, mark);
@@ -199,8 +199,8 @@ export class SqliteStore extends Store {
   }
 
   /**
-   * Makes the file smaller by up to {@linkcode MOST_FREED_PAGES} pages if more than a quarter of it is free. Less free
-   * space is kept for new rows.
+   * Makes the file smaller by up to {@linkcode MOST_FREED_PAGES} pages if more than a quarter of it is free. If less is
+   * free, the free space is kept for new rows.
    */
   override async giveBackSpace(): Promise<void> {
     const pages = await this.get<{ page_count: number }>("pragma page_count");
@@ -326,8 +326,8 @@ export class SqliteStore extends Store {
 }
 
 /**
- * Creates the empty file of a new store, because SQLite would follow a link. SQLite gives its other files the access
- * mode of this file.
+ * Creates the empty file of a new store. If SQLite created the file, it would follow a link of this name. SQLite gives
+ * its other files the access mode of this file.
  */
 function makeFile(path: string): void {
   if (isLink(path)) {
@@ -340,6 +340,6 @@ function makeFile(path: string): void {
   try {
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
   } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error; // another process has created it
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error; // otherwise another process has created it
   }
 }
