@@ -52,7 +52,7 @@ export interface Account {
   cash: Readonly<Record<string, Decimal>>;
   /** Part of the cash that must not be spent, by currency: frozen by orders, or not settled. */
   reserved: Readonly<Record<string, Decimal>>;
-  /** Value of one unit of a currency: in the base currency, or as a map to several other currencies. */
+  /** By currency: the value of one unit in the base currency, or a map with its values in several other currencies. */
   rates: Readonly<Record<string, Decimal | Readonly<Record<string, Decimal>>>>;
   holdings: readonly AccountHolding[];
   quotes: readonly AccountQuote[];

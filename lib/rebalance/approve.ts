@@ -129,8 +129,8 @@ function zoneOf({ source }: PlanRecord): string {
  * Checks that the account still fits a plan before its execution begins or continues: the same holdings, at least the
  * same cash, current quotes and confirmed lots. Sends nothing.
  *
- * Expects the holdings to contain what the plan's own orders have filled. If they have filled something, the cash is
- * not checked here, because the execution compares each order with the cash.
+ * Expects the holdings to contain what the plan's own orders have filled. If these orders have filled something, the
+ * cash is not checked here, because the execution compares each order with the cash.
  *
  * @param account The account as it is now.
  * @param progress What the plan's orders have done, if the plan was stopped earlier.

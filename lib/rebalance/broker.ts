@@ -25,7 +25,7 @@ export interface BrokerAccountOptions {
   signal?: AbortSignal;
 }
 
-/** Securities in one request for quotes. */
+/** Maximum number of securities in one request for quotes. */
 const MOST_QUOTES = 100;
 
 /** The last session is at most this long ago: no holiday is longer than two weeks. */
@@ -34,8 +34,8 @@ const MOST_DAYS = 15;
 /**
  * Resolves to the account of a plan's markets: cash, holdings, quotes, lots and rates.
  *
- * @throws {InvalidParamsError} If the cash of a market is missing, or differs from another market's of the same
- * currency. Also if the holdings change at each reading, or if the broker rejects a symbol.
+ * @throws {InvalidParamsError} If the cash of a market is missing, or differs from the cash of another market with the
+ * same currency. Also if the holdings change at each reading, or if the broker rejects a symbol.
  * @throws {BrokerError} If the broker rejects a query.
  */
 export async function readBrokerAccount(

@@ -89,7 +89,10 @@ export interface RebalanceOptions {
 export const LEASE_MS = 60_000;
 /** How long a stopping execution waits for the end of its cancelled orders. */
 const CANCEL_MS = 60_000;
-/** A cancellation without effect is sent again after this time, at most this often in all. */
+/**
+ * If a cancellation has no effect, it is sent again after this time. For each order, at most this number of
+ * cancellations is sent.
+ */
 const CANCEL_AGAIN_MS = 20_000;
 const MOST_CANCELS = 3;
 /** After a fill or a cancellation, the broker's cash and holdings may stay unchanged for up to this time. */
@@ -133,7 +136,9 @@ interface Run {
   ended?: string;
   /** When the price of the trade's open order was last compared with the market. */
   checkedAt: number;
-  /** How long the trade could have traded so far, milliseconds. */
+  /**
+   * For how long the trade could have orders so far: its market was open, and it did not wait for sales. Milliseconds.
+   */
   spentMs: number;
   /** Since when the cash or the holdings do not cover the rest of the trade. */
   shortSince?: number | undefined;
@@ -199,7 +204,7 @@ export class Execution {
     return this.#desk.machine.now();
   }
 
-  /** The broker's time. Prices, quotes, fees and trading hours go by the broker's hours and days. */
+  /** The broker's time. Prices, quotes, fees and trading hours depend on the broker's time and date. */
   #brokerNow(): number {
     return this.#now() + this.#aheadMs;
   }
@@ -298,7 +303,7 @@ export class Execution {
     try {
       await this.#readClock();
     } catch (error) {
-      if (!(error instanceof BrokerError)) throw error; // the first reading reads it again
+      if (!(error instanceof BrokerError)) throw error; // after a broker's error, the first turn reads the clock again
     }
     this.#report(
       "begun",
@@ -368,7 +373,8 @@ export class Execution {
     if (now >= this.#deadlineAt) {
       this.#stop ??= { reason: `its deadline ${this.#deadlineText()} has passed`, at: now };
     }
-    // A trade that waits would otherwise notice a halt, or the end of its writes, only at its next order.
+    // Without this check, a trade that waits would notice only at its next order that trading is halted, or that it
+    // must not write any more.
     const halted = await this.#desk.whyHalted();
     if (halted !== undefined) {
       this.#cannotWrite(`trading is halted: ${halted}; to continue, run: hsgate resume`);
@@ -475,7 +481,10 @@ export class Execution {
     return intents.filter(({ sentAt }) => sentAt !== undefined && sentAt >= this.#startedAt);
   }
 
-  /** How long a trade may take in all while its market is open: the repricing interval, once for each price. */
+  /**
+   * How long a trade may take in all while its market is open: the repricing interval, once for each price. An
+   * algorithmic order has no limit.
+   */
   get #patienceMs(): number {
     const { maxReprices, algorithm } = this.#options.terms;
     return algorithm === undefined ? (maxReprices + 1) * this.#repriceMs : Infinity;

@@ -10,7 +10,7 @@ import { driftHint, type Hint, respond, turnoverHint, useHint } from "./relax.ts
 /** Rounds of improvement. More than a few are rarely needed. */
 const MOST_ROUNDS = 40;
 const MOST_REPAIRS = 2_000;
-/** A round that reduces the drift by less than this part of it is the last round. */
+/** A round that reduces the drift by less than this fraction is the last round. */
 const LITTLE = 1e-6;
 /** Improvements below this are rounding errors of floating-point numbers. */
 const NOISE = 1e-18;
@@ -117,7 +117,7 @@ export class Trades {
         changed = true;
         return;
       }
-      // Moves as far towards the ideal as the limits allow.
+      // Use bisection to find an allowed trade that is near the ideal.
       let [near, far] = [now, ideal];
       while (Math.abs(far - near) > 1) {
         const middle = Math.trunc((near + far) / 2);

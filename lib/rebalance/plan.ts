@@ -100,7 +100,7 @@ export interface Plan {
   /** Fees of all trades, by currency. */
   fees: Record<string, Decimal>;
   positions: PlannedPosition[];
-  /** Markets whose sales cannot pay for purchases of the same plan; absent if there is none. */
+  /** By market: whether the proceeds of sales pay for purchases of the same plan. Absent if they do in every market. */
   proceeds?: RebalanceFile["proceeds"];
   /** SHA-256 of the other members of the plan and of its settings, in hex. */
   hash: string;

@@ -94,7 +94,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
   const { rows, currencies, rates, idle } = checkedRows(file, account);
   const mostPlaces = (values: readonly Decimal[]) =>
     values.reduce((all, each) => Math.max(all, placesOf(each)), 0);
-  const priced = rows.map(({ quote }) => quote.price!); // each has one
+  const priced = rows.map(({ quote }) => quote.price!); // each row has a price
   const lotOf = ({ quote }: Row) => quote.lot ?? "1";
   const quantityPlaces = mostPlaces(rows.flatMap((row) => [row.quantity, row.sellable, lotOf(row)]));
   const pricePlaces = mostPlaces(priced);
@@ -292,8 +292,7 @@ function possibleSales(item: Item, { least, most }: Range): Range | undefined {
   if (item.salesPay) return { least, most };
   let first = least;
   for (let fee; first <= most && (fee = item.fee(-first)) > BigInt(first) * item.cash;) {
-    // Fees never fall with the quantity: while the proceeds are below these fees, a larger quantity does not pay
-    // either.
+    // Fees never fall when the quantity grows. So no quantity whose proceeds are below this fee covers its own fees.
     first = Number(ceiling(fee, item.cash));
   }
   return first <= most ? { least: first, most } : undefined;

@@ -74,7 +74,10 @@ export function pegOf(peg: Peg, { bid, ask, last }: MarketView): Decimal | undef
   }
 }
 
-/** Returns the price that slippage is measured from: midway between bid and ask, or the last price without both. */
+/**
+ * Returns the price from which slippage is measured: midway between bid and ask, or the last price if one of them is
+ * missing.
+ */
 export const arrivalOf = (view: MarketView): Decimal | undefined => pegOf("mid", view) ?? view.last;
 
 /**
@@ -83,9 +86,9 @@ export const arrivalOf = (view: MarketView): Decimal | undefined => pegOf("mid",
 export type OrderPrice = { price: Decimal; text: string } | { wait: string } | { end: string };
 
 /**
- * Returns the price of a trade's order: the peg, or the edge of the collar for an algorithmic order. Rounds it to the
- * tick so that the order is not more aggressive. A price beyond the collar ends the trade: the market has moved away
- * from the prices of the plan.
+ * Returns the price of a trade's order: the peg, or the edge of the collar for an algorithmic order. Rounds the price
+ * to the tick: down for a purchase, and up for a sale. A price beyond the collar ends the trade: the market has moved
+ * away from the prices of the plan.
  */
 export function orderPrice(
   trade: PlannedTrade,
@@ -146,7 +149,7 @@ export function mostCovered(
   return quantityOf(covered);
 }
 
-/** Returns whether a trade sells less than a lot, as the plan says. */
+/** Returns whether a trade sells fewer shares than a lot, and the plan intends that. */
 export const isOddIn = ({ isOddLot, quantity }: PlannedTrade, lot: Decimal): boolean =>
   isOddLot === true && compare(quantity, lot) < 0;
 

@@ -1,6 +1,6 @@
 /**
  * Returns what remains of each trade of a plan. The result depends only on the plan and its intents in the store, so it
- * is right after any crash.
+ * is correct even after a crash.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export interface Progress {
   /** Every intent that placed an order of the trade, oldest first. */
   intents: readonly Intent[];
   filled: Decimal;
-  /** Quantity of open orders that is not filled. */
+  /** Unfilled quantity of the open orders. */
   open: Decimal;
   /** Quantity of the intents in `pending`: the broker may or may not have these orders. */
   unknown: Decimal;

@@ -3,7 +3,7 @@
  * its result.
  *
  * The row of a plan does not contain what the plan has sent. That is computed from the intents whose `why` has the
- * plan's hash, so it is right after any crash.
+ * plan's hash, so it is correct even after a crash.
  *
  * @module
  */
@@ -261,9 +261,9 @@ export async function executedPlans(
 }
 
 /**
- * Records a plan in the state `planned`. Recording the same plan with the same terms again changes nothing. Other terms,
- * and another file or recipe, replace the recorded ones and end an approval, because a person approves a plan together
- * with them. A refused plan that is made again becomes `planned` again.
+ * Records a plan in the state `planned`. Recording the same plan with the same terms again changes nothing. If the
+ * terms, the file or the recipe differ from the recorded ones, they replace these and end an approval, because a person
+ * approves a plan together with them. A refused plan that is made again becomes `planned` again.
  *
  * @throws {BrokerError} `plan-state` if the plan has other terms and its execution has begun.
  */
@@ -414,9 +414,10 @@ export interface Beginning {
  * keeps its start and its deadline. A stopped plan also keeps them, unless a person approved the plan again after the
  * stop.
  *
- * @throws {BrokerError} `plan-unknown`; `plan-not-approved` if nobody approved the plan or the approval has expired;
- * `plan-held` if another process executes it; `plan-state` if it is done; `plan-changed` if another plan of the account
- * has traded since this one was recorded or begun; `plan-other` if another plan of the account is running.
+ * @throws {BrokerError} `plan-unknown` if the store does not have the plan; `plan-not-approved` if nobody approved the
+ * plan or the approval has expired; `plan-held` if another process executes the plan; `plan-state` if the plan is done;
+ * `plan-changed` if another plan of the account has traded since this plan was recorded or begun; `plan-other` if
+ * another plan of the account is running.
  */
 export async function beginPlan(
   store: Store,

@@ -103,7 +103,8 @@ export function respond(hint: Hint, cashPrice: number, turnoverPrice: number): n
 }
 
 /**
- * Prices of cash, by pool, and of turnover: the squared drift that cash or turnover of the whole account's value costs.
+ * Prices of cash (by pool) and of turnover. A price is a squared drift: the cost of using cash worth the whole account,
+ * or of trading that much.
  */
 export interface Prices {
   cash: number[];
@@ -130,7 +131,7 @@ export interface FoundPrices {
   bound: Prices;
 }
 
-/** Steps of the search for the price of the turnover that gives the highest bound. */
+/** Number of steps in which the search finds the turnover price with the highest bound. */
 const BOUND_STEPS = 24;
 
 /** Finds prices of cash and turnover. */
@@ -270,8 +271,8 @@ export class PricedItem {
   }
 
   /**
-   * Returns every trade that costs at most `most`, or all trades without `most`; `undefined` if there are more than
-   * `limit`.
+   * Returns every trade that costs at most `most`. If `most` is `undefined`, returns all trades. Returns `undefined` if
+   * there are more than `limit`.
    */
   upTo(most: bigint | undefined, limit: number): { lots: number; cost: bigint }[] | undefined {
     const found: { lots: number; cost: bigint }[] = [];
@@ -288,8 +289,8 @@ export class PricedItem {
 
   /**
    * Visits every purchase and partial sale that may cost less than `below()`. Divides the ranges into halves. Skips a
-   * half if the lower bound of its costs is too high: the least value of the convex part, plus the fees of the smallest
-   * trade. Returns false as soon as `found` returns false, and otherwise true.
+   * half if a lower bound of its costs is too high. This bound is the least value of the convex part, plus the fees of
+   * the smallest trade. Returns false as soon as `found` returns false, and otherwise true.
    */
   #visit(
     below: () => bigint | undefined,

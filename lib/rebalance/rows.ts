@@ -193,7 +193,7 @@ function rowsOf(
     if (exactFirst(byCode.get(bareCode(symbol)) ?? [], symbol, ({ quote }) => quote).length > 0) return;
     const [first] = unnamed;
     if (first === undefined) return void idle.push(symbol);
-    // The code may be mistyped. The plan would then sell a position that the file does not want to be sold.
+    // The code may be mistyped. The plan would then sell a position that the writer of the file wants to keep.
     issues.push({
       path: ["exclude", index],
       value: symbol,

@@ -1,11 +1,12 @@
 /**
- * Finds the trades with the least sum of squared drifts, and among those the least turnover.
+ * Finds the trades with the least sum of squared drifts. Of several such solutions, takes the one with the least
+ * turnover.
  *
  * 1. `relax.ts` finds prices of cash and turnover, and with them a lower bound for every plan.
  * 2. `improve.ts` makes a good plan from the trades that are best at these prices.
- * 3. The gap between plan and bound limits what a better plan can contain. At the prices, each trade costs something
- * more than the best trade of its item. If this excess is larger than the gap, no better plan contains the trade. The
- * remaining combinations are searched completely, if they are few enough.
+ * 3. The gap between plan and bound limits what a better plan can contain. At the prices, each trade has an excess: its
+ * cost minus the cost of the best trade of its item. If the excess is larger than the gap, no better plan contains the
+ * trade. The remaining combinations are searched completely, if they are few enough.
  *
  * The search counts its steps and does not read a clock, so the same problem always gives the same plan.
  *
@@ -36,7 +37,7 @@ const FEW_ITEMS = 100;
 /** How many modified start plans the search tries for a problem with few items. */
 const MOST_STARTS = 1_000;
 
-/** How many trades, of all items together, the complete search considers at most. */
+/** The complete search considers at most this number of trades, of all items together. */
 const MOST_CHOICES = 50_000;
 
 /** Returns the best plan, or a good plan with a bound; `undefined` if it finds no plan within the limits. */

@@ -40,7 +40,7 @@ export interface ExecutionAlgorithm {
 
 /** How a plan is executed. */
 export interface ExecutionTerms {
-  /** Price at which each order is placed, rounded to the tick in the less aggressive direction. */
+  /** Price at which each order is placed. It is rounded to the tick: down for a purchase, and up for a sale. */
   peg: Peg;
   /** Largest distance of an order's price from the plan's price, as a fraction of the plan's price. */
   collar: Decimal;

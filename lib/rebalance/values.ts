@@ -93,7 +93,7 @@ function checkSize(value: unknown, what: string): void {
   }
 }
 
-/** Maximum number of values in a file. A YAML file of 1 MiB has fewer without aliases. */
+/** Maximum number of values in a file. Without aliases, a YAML file of 1 MiB has fewer values. */
 const MOST_VALUES = 500_000;
 
 /** Options of {@linkcode checked}. */
