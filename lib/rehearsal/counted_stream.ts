@@ -10,7 +10,8 @@ import type { Work } from "./turn.ts";
 /** A reader that a step uses for a stream. */
 interface Reader {
   /**
-   * Number of waits of the step when the reader got its last event; `undefined` while the reader waits for an event.
+   * How often the step had begun to wait when the reader got its last event; `undefined` while the reader waits for an
+   * event.
    */
   waitsAtEvent: number | undefined;
 }
@@ -39,7 +40,7 @@ export class CountedStream implements PushStream {
 
   /**
    * Whether the step is handling an event. If the step has begun to wait for virtual time since it got the event, it
-   * does not count as handling: it may ask for the next event only after that wait.
+   * does not count as handling: perhaps it will not ask for the next event before that wait ends.
    */
   get isHandling(): boolean {
     return this.#readers.values().some(({ waitsAtEvent }) => waitsAtEvent === this.#work.waits);

@@ -80,7 +80,7 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
  *
  * @throws {RecipeError} When a recipe or the list of outages is wrong.
  * @throws {ScriptError} When the broker's script is wrong.
- * @throws {RangeError} For days that calendars or prices do not cover.
+ * @throws {RangeError} If calendars or prices do not cover a day.
  */
 export async function rehearse(options: RehearseOptions): Promise<RehearsalResult> {
   const { from, to, outages = [], seed = 1, calendars = builtInCalendars } = options;
@@ -219,7 +219,7 @@ class Rehearsal implements AsyncDisposable {
     await this.#reportProgress();
     if (!isNewMinute || this.#broker.pushConnections === 0) return;
     this.#broker.round();
-    // Otherwise the recorded result would depend on the speed of the machine.
+    // Without this wait, the recorded result would depend on the speed of the machine.
     await this.#settle();
   }
 

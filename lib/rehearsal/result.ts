@@ -32,7 +32,7 @@ export interface RecipeTally {
   open: number;
 }
 
-/** A slot that did not simply succeed: it failed, was skipped, was late, or needed another attempt. */
+/** A slot that did not simply succeed: it failed, was skipped, was late, was caught up, or needed a second attempt. */
 export interface RehearsalException {
   /** Key of the run. */
   runKey: string;
@@ -50,7 +50,7 @@ export interface RehearsalException {
   step?: string;
   /** Text of the error that ended the failed step, without the addresses of the simulator. */
   error?: string;
-  /** Delay of the start, milliseconds; absent up to one minute. */
+  /** Delay of the start, milliseconds; absent if it is at most one minute. */
   lateMs?: number;
   /** Set if the run caught up a missed slot. */
   madeUp?: true;
@@ -117,7 +117,7 @@ export interface RehearsalResult {
   recipes: RecipeTally[];
   /** Slots that did not simply succeed, ordered by the time of the slot. */
   exceptions: RehearsalException[];
-  /** Half-days and clock changes of the days. */
+  /** Half-days and clock changes during the rehearsal. */
   specialDays: SpecialDay[];
   /** Messages that real runs would have sent. */
   wouldHaveSent: WouldHaveSent[];

@@ -69,7 +69,7 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#open?.state().pushesSent ?? 0;
   }
 
-  /** Starts the gateway, at its previous address if it had one. No login is active then. */
+  /** Starts the gateway, at its previous address if it had one. After the start, no login is active. */
   async on(): Promise<void> {
     if (this.#open !== undefined) return;
     const ports = this.#info === undefined ? {} : {
