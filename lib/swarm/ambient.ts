@@ -3,7 +3,8 @@
  * every process, such as the program that runs the world, keeps the real ones.
  *
  * Packages that use these globals are virtual, too: no part of the system can reach the real time, the real network or
- * real randomness. If code calls such a function after it has lost its process, `world.leaks` records the call.
+ * real randomness. If code of the world calls such a function, and its process is unknown, `world.leaks` records the
+ * call.
  *
  * @module
  */

@@ -25,13 +25,13 @@ export interface FaultTarget {
   stopWithin(size: number, statements: number, ms: number): void;
   /** Stops a process for a time before one of the transactions of its next order. */
   pauseWithin(size: number, transactions: number, ms: number): void;
-  /** Stops a process for a time between the record of its next order and the order's first byte. */
+  /** Stops a process for a time, after its next order is recorded and before the order's first byte is sent. */
   stopBeforeSend(size: number, ms: number): void;
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void;
   /**
-   * While a scheduler is sending an order, starts a second scheduler for a minute. The second one's wall clock is
-   * ahead.
+   * While a scheduler is sending an order, starts a second scheduler for a minute. The wall clock of the second
+   * scheduler is ahead.
    */
   takeOverWithin(size: number, ms: number): void;
   /** Fills the disk for a time. */
@@ -61,8 +61,7 @@ export interface FaultEntry {
   /** Usual number of faults in a full trading day, if the seed uses this kind. {@linkcode drawPlan} varies it. */
   perDay: number;
   /**
-   * Restricts the kind to worlds whose trader uses the direct transport, or to worlds with schedulers. @default all
-   * worlds
+   * Restricts the kind to worlds that use the direct transport, or to worlds with schedulers. @default all worlds
    */
   only?: "direct" | "schedulers";
   /** Whether the fault strikes at a later call, answer or push. @default false */
@@ -88,7 +87,7 @@ const atCall = (fault: Fault | ((size: number) => Fault)) =>
 /** Order writes that a fault can wait for. A name that occurs twice is drawn twice as often. */
 const writes = ["orders.place", "orders.place", "orders.cancel", "orders.amend"];
 
-/** A fault of a page of one of the lists that prove outcomes. */
+/** A fault that strikes one page of a list. The list is one of those that prove outcomes. */
 const atPage = (kind: Fault["kind"]) =>
   armed((size) => ({ kind, operation: size < 0.8 ? "orders.today" : "fills.today" }));
 
@@ -363,7 +362,7 @@ export type FaultName = keyof typeof faultTable;
 // The cast is safe: the table has exactly these keys.
 export const faultNames = Object.keys(faultTable) as FaultName[];
 
-/** A state that no intent has when any fault strikes. */
+/** A state that no intent has while faults strike. */
 export interface Unreachable {
   state: IntentState;
   reason: string;
@@ -390,8 +389,8 @@ export interface PlannedFault {
   /** A number from which the fault derives its details. */
   size: number;
   /**
-   * The fault waits until an intent is in this state. If it cannot strike while the state lasts, it waits for the next
-   * such time. @default it does not wait
+   * The fault waits until an intent is in this state. If it cannot strike while the state lasts, it waits until an
+   * intent is in this state again. @default it does not wait
    */
   state?: IntentState;
 }

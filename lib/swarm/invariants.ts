@@ -505,7 +505,7 @@ export class Checker {
     return undefined;
   }
 
-  /** Reads the intents, or those that have changed, newest first. */
+  /** Reads all intents, or again only the intents in `changed`. Keeps the newest intent first. */
   async #read(store: Store, changed: ReadonlySet<string> | undefined): Promise<void> {
     if (changed === undefined) {
       this.#intents = await recentIntents(store, this.#swarm.truth.account, { limit: 1_000 });
@@ -527,7 +527,7 @@ export class Checker {
     this.#intents = intents;
   }
 
-  /** Finds the intent of an executed write by its terms, because a write contains no id from hsgate. */
+  /** Finds the intent of an executed write by the write's terms, because a write contains no id from hsgate. */
   #claim(executed: Executed): { executed: Executed; intent: Intent | undefined; isRepeated: boolean } {
     if (executed.by === "owner") return { executed, intent: undefined, isRepeated: false };
     const same = this.#intents.filter((intent) =>

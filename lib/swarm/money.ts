@@ -121,7 +121,7 @@ export class MoneyCheck {
   }
 }
 
-/** Types of the fund journal's lines for trades. */
+/** Types of the lines for trades in the fund journal. */
 const tradeTypes = ["buy-securities", "sell-securities"];
 
 /** Returns the cash effect of a fill, net of fees. */

@@ -1,8 +1,9 @@
 /**
  * Draws from a seed how much happens in a world, and when.
  *
- * Most worlds are short: the trader trades, and the faults strike, only in a part of each day. So many faults meet each
- * order, and a day has far fewer events than a full day. In the other worlds, the trader trades all day.
+ * Most worlds are short: the trader trades, and the faults strike, only in a part of each day. As a result, each order
+ * meets many faults, and such a day has far fewer events than a full day. In the other worlds, the trader trades all
+ * day.
  *
  * @module
  */
@@ -22,8 +23,8 @@ export interface Period {
 export interface Pace {
   isShort: boolean;
   /**
-   * When the programs run between the start of the world and the end of the faults, for each session. Otherwise their
-   * computers are suspended: most of their events would change nothing.
+   * For each session: the periods in which the programs run, until the faults of the day end. Between these periods
+   * their computers are suspended, because most of their events would change nothing.
    */
   awake: readonly (readonly Period[])[];
   /** When the trader trades; one period for each session. */
@@ -40,9 +41,9 @@ export interface Pace {
   roundMs: number;
   /** The symbols that the trader trades. */
   symbols: readonly string[];
-  /** The largest distance of its prices from the last price, as a fraction. */
+  /** The largest distance of the trader's prices from the last price, as a fraction. */
   distance: number;
-  /** Largest value of its orders, HKD. An order of up to three lots may be larger. */
+  /** Largest value of the trader's orders, HKD. An order of up to three lots may be larger. */
   orderValue: number;
   /** Limit of the value of an order. */
   orderCap: Decimal;
@@ -61,7 +62,9 @@ export interface Session {
   closeAt: number;
 }
 
-/** No fault strikes in this time before the close, so that the world is quiet for a while with the market open. */
+/**
+ * No fault strikes in this time before the close, so that the world is quiet for a while and the market is still open.
+ */
 export const QUIET_MS = 35 * MINUTE;
 
 /** The symbols of most worlds. */
@@ -72,18 +75,21 @@ const QUIET_SYMBOLS: readonly string[] = ["09999.HK", "00388.HK", "00001.HK"];
 /** Fraction of the worlds that are short. */
 const SHORT = 0.98;
 /**
- * Fraction of the short worlds with large orders that stay open. The broker fills them in parts, and some expire in the
- * evening.
+ * In this fraction of the short worlds, the trader places large orders that stay open. The broker fills them in parts,
+ * and some expire in the evening.
  */
 const LARGE = 0.15;
 /** The recipe that buys has its window in this part of the day, minutes from the open. */
 const EARLY = [27, 34] as const;
-/** In a short world, the programs run from this long before to this long after a period in which they trade. */
+/**
+ * In a short world, the programs begin to run this long before each period in which they trade, and run this long after
+ * it.
+ */
 const [EARLIER_MS, LATER_MS] = [2 * MINUTE, 15 * MINUTE];
 
 /**
- * Intervals between two readings of the trader; a seed draws one. With the shortest interval, a day takes several times
- * as long to simulate.
+ * Intervals between two readings of the trader; a seed draws one. The shortest interval makes the simulation of a day
+ * several times longer.
  */
 const fullReadings = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
 const shortReadings = [5 * MINUTE, 20 * MINUTE, 30 * MINUTE, 60 * MINUTE];
@@ -137,7 +143,7 @@ export function drawPace(
   const isLarge = randomFrom(seed * 7 + 8)() < LARGE;
   const trading = sessions.map(({ openAt, closeAt }) => {
     const length = (10 + 40 * random()) * MINUTE;
-    // Half of the periods are around the recipe that buys, so that it and the trader trade at the same time.
+    // Half of the periods are around the recipe that buys, so that this recipe and the trader trade at the same time.
     const from = random() < 0.5
       ? openAt + (EARLY[0] - 20 + 15 * random()) * MINUTE
       : openAt - 10 * MINUTE + random() * (closeAt - QUIET_MS - length - openAt);

@@ -37,7 +37,7 @@ interface Surroundings {
 export class People {
   /** Periods in which trading was halted, Unix milliseconds; `to` is absent until the halt ends. */
   readonly halts: { from: number; to?: number }[] = [];
-  /** Number of actions of people in progress that use the store. */
+  /** Number of actions in progress in which people use the store. */
   busy = 0;
   readonly #world: World;
   readonly #truth: Truth;

@@ -25,9 +25,11 @@ import { liveStatuses, type Truth } from "./truth.ts";
 import type { Process, World } from "./world.ts";
 
 const MINUTE = 60_000;
-/** Rows of a page of the trader's lists, so that these lists have several pages. */
+/** Number of rows of a page of the trader's lists. It is small, so that these lists have several pages. */
 const PAGE_ROWS = 5;
-/** While no faults happen, interval at which the trader's desk compares open intents with the broker's lists. */
+/**
+ * After the faults have ended: the interval at which the trader's desk compares open intents with the broker's lists.
+ */
 const QUIET_READING_MS = 5 * MINUTE;
 
 const limitsOf = ({ orderCap, dayCap }: Pace): LimitTexts => ({
@@ -149,7 +151,7 @@ async function act(client: Trader, random: () => number, surroundings: Surroundi
     }
     return;
   }
-  // The same terms as an order of the owner that the lists already show.
+  // Place an order with the same terms as an order of the owner that the lists already show.
   const foreign = [...truth.orders.values()].filter(({ by, side }) => by === "owner" && side === "buy");
   const like = foreign[Math.floor(random() * foreign.length)];
   if (like !== undefined && random() < 0.4) {
@@ -230,7 +232,8 @@ export async function schedule(process: Process, surroundings: Surroundings): Pr
     secret: () => Promise.reject(new TypeError("a world has no secrets")),
     onSchedulerEvent: (event) => {
       if (event.type === "tick") return;
-      // A run whose outcome is unknown ends with that reason, so only the runs that it holds up show the lost login.
+      // If the outcome of a run is unknown, this is the reason with which the run ends. Then only the runs that it
+      // blocks show that the login was lost.
       if (event.type === "held" && ["displaced", "login"].includes(event.because)) surroundings.onLoginLost();
       const about = "runKey" in event ? ` ${event.runKey}` : "";
       const why = event.type === "error"
@@ -249,7 +252,7 @@ async function cancelOrder(client: Trader, { orderId, symbol, quantity = "0", pr
   await client.orders.cancel({ market: "hk", orderId, symbol, quantity, price, orderType: "enhanced-limit" });
 }
 
-/** Returns the name of a scheduler process as the holder of its runs. */
+/** Returns the name that a scheduler process has as the holder of its runs. */
 export const holderOf = ({ name, number }: Pick<Process, "name" | "number">): string => `${name} ${number}`;
 
 /** Returns the day of an instant in Hong Kong. */

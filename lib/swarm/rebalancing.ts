@@ -161,8 +161,8 @@ const LATE_MS = 4 * MINUTE;
 
 /**
  * Returns the problem if a purchase left less cash than the buffer. Takes each recent figure of the available cash, and
- * subtracts the plan's purchases since then, including this one. One result at or above the buffer is enough, because
- * other programs may use cash after an execution has read it.
+ * subtracts the plan's purchases since then, including this one. If any of the results is at or above the buffer, there
+ * is no problem: other programs may have used cash after the execution read it.
  *
  * @param purchase When the broker executed it, and the plan's purchases up to this one, with the cash that each used.
  */
@@ -218,8 +218,9 @@ export function isAfterDeadline({ deadlineAt }: PlanRecord, { sentAt }: Intent):
 const TINY = 1e-9;
 
 /**
- * Returns what is wrong with a plan at the end of a day. It must have ended, either near its targets or with a reason,
- * unless the outcome of one of its orders is unknown: a later reading or a person can still find it.
+ * Returns what is wrong with a plan at the end of a day. The plan must have ended, either near its targets or with a
+ * reason. Exception: it may still be running if the outcome of one of its orders is unknown. A later reading or a
+ * person can still find this outcome.
  *
  * @param unresolved Plans with orders whose outcomes are unknown, by their hashes.
  */

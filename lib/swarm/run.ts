@@ -70,8 +70,8 @@ const AFTER_MS = 60 * MINUTE;
 const NIGHT_MS = 11 * 60 * MINUTE;
 
 /**
- * Fraction of the short worlds whose lists never show that an order has ended with its day, if nobody cancels the open
- * orders in the evening. The desk counts such an order as expired some days later.
+ * In some short worlds nobody cancels the open orders in the evening. In this fraction of them, the lists never show
+ * that an order has ended with its day. The desk counts such an order as expired some days later.
  */
 const HIDES_LAPSES = 0.6;
 

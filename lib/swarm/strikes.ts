@@ -121,8 +121,8 @@ export class Strikes implements FaultTarget {
     this.#striking = undefined;
     const isNow = aim === undefined ? undefined : () => !this.isQuiet && this.has(aim);
     const { operation: _, ...anyCall } = fault;
-    // A fault that waits for another state than "sent" strikes at any call. The state may end before the next write, or
-    // only when a list is read.
+    // A fault that waits for a state other than "sent" strikes at any call, and not only at a write. The state may end
+    // before the next write, or it may last until a list is read.
     const isForAny = aim !== undefined && aim !== "sent";
     simulated.faults.arm(isForAny ? anyCall : fault, isNow, () => this.onStruck(kind));
   }
@@ -204,7 +204,7 @@ export class Strikes implements FaultTarget {
     else this.#striking = undefined;
   }
 
-  /** Calls a function once, after the next statement of a process that matches. */
+  /** Calls a function once, after a process has next run a statement whose SQL text matches a pattern. */
   #whenNext(process: Process, pattern: RegExp, work: () => void): void {
     const usual = process.onStatement;
     let isOver = false;

@@ -21,8 +21,8 @@ interface IntentsAndTruth {
 }
 
 /**
- * Maximum number of orders that may belong to either of two intents. With more, no division between the intents is
- * computed. The desk has the same limit.
+ * Maximum number of orders that may belong to either of two intents. With more orders, no division between the intents
+ * is computed. The desk has the same limit.
  */
 const MOST_DIVIDED = 12;
 
@@ -80,9 +80,9 @@ export function isForPerson(
 }
 
 /**
- * Returns whether the lists may never show the terms of a placement or an amendment, because the owner has amended its
- * order. Returns false if the outcome is known, except for an acknowledged placement: some of its orders may still be
- * unknown.
+ * An intent to place or amend an order has requested terms. Returns whether the lists may never show these terms,
+ * because the owner has amended the order. Returns false if the outcome is known, except for an acknowledged placement:
+ * some of its orders may still be unknown.
  */
 function isHiddenByOwner(
   { id, kind, state, params }: Intent,
@@ -97,10 +97,11 @@ function isHiddenByOwner(
 }
 
 /**
- * Returns whether an intent has an order of the owner, and nobody could know it. The owner placed an order with the
- * intent's terms before the lists showed the intent's own order. In addition, one of two things happened: the owner
- * amended the intent's order, or the request reached the broker only after the desk had recorded the owner's order as
- * the intent's. After such an amendment, the owner's order may also be for the remaining quantity of the intent.
+ * Returns whether the desk has recorded an order of the owner as an order of an intent, and nobody could notice this
+ * mistake. The owner placed an order with the intent's terms before the lists showed the intent's own order. In
+ * addition, one of two things happened: the owner amended the intent's order, or the request reached the broker only
+ * after the desk had recorded the owner's order as the intent's. After such an amendment, the owner's order may also be
+ * for the remaining quantity of the intent.
  */
 export function isMistakenFor(
   { id, orderIds }: Intent,

@@ -55,7 +55,10 @@ export class Process {
   statements = 0;
   /** Called before and after each database statement. Throws to make the statement fail. May kill the process. */
   onStatement: ((sql: string, when: "before" | "after", db: DatabaseSync) => void) | undefined;
-  /** Called before each transaction. Returns for how many milliseconds the process stops there; `undefined` for not. */
+  /**
+   * Called before each transaction. Returns the milliseconds for which the process stops there; `undefined` if it does
+   * not stop.
+   */
   onTransaction: (() => number | undefined) | undefined;
   /** The process is stopped until this time: its events run only after that. */
   stoppedUntil = -Infinity;
@@ -124,7 +127,7 @@ export class Process {
 
 /** A world of one seed. */
 export class World {
-  /** The true time, Unix milliseconds: the broker's and the exchanges'. */
+  /** The true time, Unix milliseconds. The broker and the exchanges use it. */
   now: number;
   /** Number of events so far. */
   events = 0;
@@ -200,7 +203,7 @@ export class World {
       const { process } = event;
       if (event.run === nothing || process !== undefined && !process.isAlive) continue;
       if (process !== undefined && process.stoppedUntil > event.at) {
-        // The events of a stopped process leave the queue in order, so they also keep their order.
+        // The events of a stopped process leave the queue in order and are added again in the same order.
         event.at = process.stoppedUntil;
         event.tie = mix(this.seed, event.at, process.number);
         event.seq = ++this.#seq;
