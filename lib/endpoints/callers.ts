@@ -1,7 +1,7 @@
 /**
- * Decides which requests an HTTP port answers. A web page can make a browser send requests to this machine. It can also
- * use a host name of its owner that resolves to this machine (DNS rebinding). Such a request has a foreign `Host` or
- * `Origin` header, so the port rejects it. Other programs send the port's own `Host` and no `Origin`.
+ * Decides which requests an HTTP port answers. A web page can make a browser send requests to this machine. The owner
+ * of the page can also let a host name of the page resolve to this machine (DNS rebinding). Such a request has a
+ * foreign `Host` or `Origin` header, so the port rejects it. Other programs send the port's own `Host` and no `Origin`.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface OwnNames {
 /**
  * Rejects a request whose `Host` is not a name of this port, and a request from a web page of another origin.
  *
- * @throws {HttpProblem} 400 without a usable `Host`, 403 for a foreign one and for a foreign origin.
+ * @throws {HttpProblem} 400 if there is no usable `Host`; 403 if the `Host` or the origin is foreign.
  */
 export function demandOwnCaller({ headers }: Pick<HttpRequest, "headers">, own: OwnNames): void {
   const host = headers.get("host");

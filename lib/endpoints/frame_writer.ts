@@ -14,7 +14,7 @@ const PAUSE_MS = 2;
 
 interface Waiting {
   bytes: Uint8Array;
-  /** Size of the pieces in which frames are written, in bytes, with a pause after each. */
+  /** If present, the frame is written in pieces of this number of bytes, with a pause after each piece. */
   pieceLength?: number;
 }
 
@@ -50,7 +50,7 @@ export class FrameWriter {
     return true;
   }
 
-  /** Queues a frame of any length, to be written in pieces of this size. */
+  /** Queues a frame of any length. It is written in pieces of `pieceLength` bytes. */
   sendPieces(bytes: Uint8Array, pieceLength: number): void {
     if (!this.#ending) this.#add({ bytes, pieceLength });
   }

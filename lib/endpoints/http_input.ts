@@ -222,7 +222,7 @@ export class HttpInput {
   }
 }
 
-/** Headers of which a request has at most one. */
+/** A request may contain each of these headers at most once. */
 const SINGLE = ["host", "origin", "transfer-encoding", "authorization", "content-type"];
 
 function readHeaders(lines: readonly string[]): Map<string, string> {
