@@ -165,9 +165,9 @@ export const optionUnderlyings: readonly string[] = ["AAPL", "AMZN", "GOOGL", "M
 export const optionMultiplier: Decimal = "100";
 
 /**
- * Returns the strike interval of an actively traded underlying. The published rules have intervals of 5 up to a price
- * of 200 and 10 above, and narrower ones for active underlyings. This function simplifies them: 2.50 for about two
- * months, and half the standard interval for later expiries.
+ * Returns the strike interval of an actively traded underlying. The published rules set a standard interval: 5 up to a
+ * price of 200, and 10 above that price. For active underlyings, they set narrower intervals. This function simplifies
+ * these: the interval is 2.50 for about two months, and half the standard interval for later expiries.
  *
  * @param daysToExpiry Calendar days until the expiry. Up to 62 days, the interval is 2.50.
  */

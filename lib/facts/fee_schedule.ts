@@ -105,7 +105,7 @@ export interface Schedule {
   /** All fee items of the market, whether or not this trade is charged for them. */
   members: FeeMember[];
   perFill: PlacedRule[];
-  /** The broker's charges, and charges that are summed over the fills before rounding. */
+  /** The broker's charges, and other charges that are computed once for the sum of the fills. */
   perOrder: PlacedRule[];
 }
 

@@ -77,8 +77,8 @@ export interface FeeInput {
   date: string;
   side: "buy" | "sell";
   /**
-   * Kind of listing. `reit` and `structured` have other fees in Hong Kong, and `etf` in Hong Kong and on the mainland.
-   * In other markets, fees do not depend on it.
+   * Kind of listing. In Hong Kong, `etf`, `reit` and `structured` have different fees than `stock`. On the mainland,
+   * only `etf` has different fees. In other markets, fees do not depend on the kind of listing.
    *
    * @default "stock"
    */
