@@ -48,7 +48,8 @@ export async function parseLocalFile(text: string, file: string): Promise<LocalF
         const mic = dataMics.find((each) => each === name);
         const data = checkData(value, faults, [key, name]);
         if (mic === undefined || data === undefined) continue;
-        // The place decides for which market the data is used, and these members are what a person sees.
+        // The data is used for the market under whose name it is stored. `mic` and `zone` must agree with this name,
+        // because they are what a person sees.
         if (data.mic !== mic) faults.add([key, name, "mic"], data.mic, `"${mic}"`);
         if (data.zone !== calendarZone[mic]) {
           faults.add([key, name, "zone"], data.zone, `"${calendarZone[mic]}"`);

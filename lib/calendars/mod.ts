@@ -3,9 +3,9 @@
  *
  * Outside the covered days, {@linkcode Calendars.sessionOn} returns `"unknown"`, and the methods of
  * {@linkcode Calendars} that search for sessions throw. None of them assumes that a weekday is open.
- * {@linkcode tradingDay} and {@linkcode neighbourDay} count such a weekday as a session with the usual hours, and mark
- * it as assumed. Mainland days after the last published notice are projected; {@linkcode Calendars.coverage}
- * returns the first projected day.
+ * {@linkcode tradingDay} and {@linkcode neighbourDay} count a weekday outside the covered days as a session with the
+ * usual hours, and mark it as assumed. Mainland days after the last published notice are projected;
+ * {@linkcode Calendars.coverage} returns the first projected day.
  *
  * A {@linkcode Calendars} object also contains the updates and overrides that a user installed. Code that depends on
  * trading days gets such an object as an argument.
@@ -161,7 +161,7 @@ export class Calendars {
   /**
    * Returns the sessions from one day to another, both included, oldest first.
    *
-   * @throws {CalendarUnknownError} When the calendar does not cover both days.
+   * @throws {CalendarUnknownError} When the calendar does not cover one of the two days.
    */
   sessionsBetween(mic: Mic, from: string, to: string): Session[] {
     for (const end of [from, to]) if (this.sessionOn(mic, end) === "unknown") throw this.#refuse(mic, end);
@@ -227,9 +227,9 @@ export class Calendars {
   }
 
   /**
-   * Returns the version of a market's calendar, to store with decisions that depend on the calendar. It is the
-   * version of the data, such as `"2026.11.2"`. A link has the different versions of its own data and of its two
-   * markets, separated by `/`. With overrides, it also contains their number and a hash: `"2026.11.2+1.8c5f3a02"`.
+   * Returns the version of a market's calendar, to store with decisions that depend on the calendar. It is the version
+   * of the data, such as `"2026.11.2"`. A link has the different versions of its own data and of its two markets,
+   * separated by `/`. With overrides, the version also contains their number and a hash: `"2026.11.2+1.8c5f3a02"`.
    */
   version(mic: Mic): string {
     const versions = this.#marketOf(mic).book.versions.join("/");
