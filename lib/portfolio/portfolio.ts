@@ -40,9 +40,9 @@ export interface PortfolioHolding {
   price?: Decimal;
   /** Time of the quote, ISO 8601 in UTC. */
   quotedAt?: string;
-  /** Price times quantity. For a future, its profit, because nobody pays the price of a future. */
+  /** Price times quantity. The value of a future is its profit, because nobody pays the price of a future. */
   value?: Decimal;
-  /** Profit since the close of the day before, before fees; zero until the listing trades today. */
+  /** Profit since the close of the previous day, without fees; zero until the listing trades today. */
   dayProfit?: Decimal;
   /** Profit of the held quantity since it was bought: price minus cost price, times quantity. */
   profit?: Decimal;
@@ -112,15 +112,15 @@ const MOST_QUOTES = 100;
 /** Maximum number of times that a market is read if its holdings change during the reading. */
 const MOST_READINGS = 3;
 
-/** The members of a holding, of a security or of a future, that the portfolio uses. */
+/** The members that the portfolio uses of a holding, which is a security or a future. */
 type HeldRow =
   & Pick<Holding, "symbol" | "name" | "quantity" | "sellableQuantity" | "costPrice">
   & Pick<FuturesHolding, "currency">;
 
-/** The members of a fill, of a security or of a future, that the portfolio uses. */
+/** The members that the portfolio uses of a fill, which is for a security or a future. */
 type FillRow = Pick<FuturesOrder, "symbol" | "name" | "side" | "filledQuantity" | "fillPrice">;
 
-/** The data that was read of a market. */
+/** The data that was read from a market. */
 interface MarketRead {
   market: PortfolioPlace;
   funds: Pick<Funds, "available" | "frozen" | "totalAssets">;
@@ -338,7 +338,8 @@ function holdingsOf(
     const changed = changeByFills(traded);
     const dayProfit = before === undefined || changed === undefined
       ? undefined
-      // The value now, minus the value at the start of the day at the close before, minus the money paid today.
+      // The value now, minus the value that the quantity at the start of the day had at the previous close, minus the
+      // money paid today.
       : worth(
         subtract(
           subtract(multiply(quantity, price), multiply(subtract(quantity, changed.quantity), before)),
