@@ -8,8 +8,8 @@
 const MOST_NAME = 150;
 
 /**
- * Returns whether a path is a folder or is below it. Compares names only and does not follow links. Both paths must be
- * absolute, or both relative to the same folder.
+ * Returns whether a path is the given folder, or is below this folder. Compares names only and does not follow links.
+ * Both paths must be absolute, or both relative to the same folder.
  */
 export function isInside(folder: string, path: string): boolean {
   const [above, below] = [resolved(folder), resolved(path)];
@@ -18,8 +18,8 @@ export function isInside(folder: string, path: string): boolean {
 
 /**
  * Returns the real target of a path if a link in the path leads out of the working folder. For a path outside the
- * working folder, the limit is the folder that contains the path. A folder from somebody else may contain such a
- * link.
+ * working folder, returns the real target if a link leads out of the folder that contains the path. A folder from
+ * somebody else may contain such a link.
  *
  * @returns `undefined` if no link leads out, or if a link is broken: a path with a broken link cannot be opened
  * anyway. The path itself if this program has no permission to read the target.
@@ -38,12 +38,13 @@ export function linkedOutside(path: string): string | undefined {
 }
 
 /**
- * Returns the path of a file below a folder. The path comes from a recipe or from the broker. The file must be inside
- * the folder: `..`, absolute paths and existing links that lead out, or to a reserved file, are errors.
+ * Returns the path of a file below a folder. The path comes from a recipe or from the broker. It is an error if the
+ * path leads out of the folder: through `..`, as an absolute path, or through an existing link. It is also an error if
+ * a name in the path, or in the target of a link, is reserved.
  *
  * @param folder The folder; an empty text means the working folder.
- * @returns The folder as given, followed by the rest of the path without `.` and `..`. In the working folder, only the
- * rest; an absolute path stays absolute.
+ * @returns The folder as given, followed by the rest of the path without `.` and `..`. If `folder` is an empty text,
+ * returns only the rest of a relative path, and an absolute path in full.
  * @throws {TypeError} When the path leaves the folder, or contains control characters or a broken link. Also when it
  * names a file that belongs to hsgate, or that programs load as configuration.
  */

@@ -17,7 +17,7 @@ const COLON = /(?::|%3A)(?!\/|%2F)/i;
  * path.
  */
 const WITHOUT_USER = /^\W*(?:(?:npm|jsr|node|mailto|file):|[a-z]:[\\/])/i;
-/** Matches an address up to its port, or up to a password if it lacks the `@`. */
+/** Matches an address up to its port. If the address has a password but lacks the `@`, matches up to the password. */
 const BEFORE_PORT = new RegExp(
   "(?:[a-z][a-z\\d+.-]{0,30}:(?:\\/|%2F)+|(?:postgres(?:ql)?|https?|wss?|smtps?)(?::|;?\\/\\/))" +
     "(?:\\[[\\da-f:.%]*\\]|(?!\\[[\\da-f:.%]*\\])[^@/:;]*?)(?::|%3A)",

@@ -12,8 +12,8 @@ export type Decimal = string;
 
 /**
  * How to round a result that has too many decimals. `exact` throws instead of rounding. `up` rounds away from zero,
- * `down` rounds towards zero. `half-up` rounds to the nearest value and a half away from zero; `half-even` rounds a
- * half to the even neighbour.
+ * `down` rounds towards zero. `half-up` and `half-even` round to the nearest value. A half is rounded away from zero by
+ * `half-up`, and to the even neighbour by `half-even`.
  */
 type Rounding = "exact" | "half-up" | "half-even" | "up" | "down";
 
@@ -108,7 +108,7 @@ export function isDecimal(value: unknown): value is Decimal {
     Math.abs(fraction.length - Number(exponent)) <= MAX_SCALE;
 }
 
-/** Returns the exact sum, with as many decimals as the value that has most (`"1.50" + "1"` is `"2.50"`). */
+/** Returns the exact sum, with as many decimals as the value with the most decimals (`"1.50" + "1"` is `"2.50"`). */
 export function add(...values: Decimal[]): Decimal {
   const parts = values.map(parse);
   const scale = parts.reduce((most, part) => Math.max(most, part.scale), 0);
@@ -116,8 +116,8 @@ export function add(...values: Decimal[]): Decimal {
 }
 
 /**
- * Returns the exact sum of a list of any length, with as many decimals as the value that has most; `"0"` for an empty
- * list. Use it for lists: JavaScript cannot pass more than about 100,000 values as the parameters of `add`.
+ * Returns the exact sum of a list of any length, with as many decimals as the value with the most decimals; `"0"` for
+ * an empty list. Use it for lists: JavaScript cannot pass more than about 100,000 values as the parameters of `add`.
  */
 export function sumOf(values: Iterable<Decimal>): Decimal {
   const total = new DecimalSum();
@@ -198,7 +198,7 @@ export function compare(a: Decimal, b: Decimal): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Returns whether `a` times `b` equals `product`, with any number of decimals. */
+/** Returns whether `a` times `b` equals `product` by value (`"1.50"` equals `"1.5"`). */
 export function isProduct(a: Decimal, b: Decimal, product: Decimal): boolean {
   const [left, right, whole] = [parse(a), parse(b), parse(product)];
   const scale = left.scale + right.scale;
@@ -207,7 +207,7 @@ export function isProduct(a: Decimal, b: Decimal, product: Decimal): boolean {
   return rescale({ coefficient, scale }, most) === rescale(whole, most);
 }
 
-/** Returns whether a value is zero, with any number of decimals. */
+/** Returns whether a value is zero; `"0.00"` is zero too. */
 export function isZero(value: Decimal): boolean {
   return parse(value).coefficient === 0n;
 }
@@ -247,7 +247,7 @@ export class DecimalSum {
     return this.#coefficient === 0n;
   }
 
-  /** The sum so far, with as many decimals as the added value that had most. */
+  /** The sum so far, with as many decimals as the added value with the most decimals. */
   toString(): Decimal {
     return write({ coefficient: this.#coefficient, scale: this.#scale });
   }

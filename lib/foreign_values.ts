@@ -1,6 +1,6 @@
 /**
- * Checks values that somebody else may have written: their types, and how many they contain. Other code can then read
- * them recursively without a risk.
+ * Checks values that somebody else may have written: their types, how many other values they contain, and how deep.
+ * Other code can then read them recursively without a risk.
  *
  * @module
  */
@@ -31,8 +31,8 @@ export function countValues(value: unknown, { levels, values = Infinity }: Nesti
 }
 
 /**
- * Returns whether a value has members more than `levels` lists and maps deep. An empty list or map has no members. Not
- * recursive, so a deeply nested value cannot overflow the stack.
+ * Returns whether a value has a member inside more than `levels` nested lists and maps. An empty list or map has no
+ * members. Not recursive, so a deeply nested value cannot overflow the stack.
  */
 export function isDeeper(value: unknown, levels: number): boolean {
   let inner: unknown[] = [value];

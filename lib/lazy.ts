@@ -2,9 +2,9 @@
  * Loads modules only when they are needed, so that programs start quickly.
  *
  * Almost every dynamic import of `lib` uses {@linkcode lazily}; `tasks/imports.ts` checks that and lists the
- * exceptions. A plain `import()` takes real time even if the module is loaded. The virtual clock does not wait for it,
- * so the same seed of `hsgate swarm` would give other events on a busy machine. Therefore {@linkcode loadAll} loads
- * every module before a simulation starts.
+ * exceptions. A plain `import()` takes real time even if the module is loaded. A simulation of `hsgate swarm` has a
+ * virtual clock, which does not wait for real time. With a plain `import()` in a simulation, the same seed would give
+ * different events on a busy machine. Therefore {@linkcode loadAll} loads every module before a simulation starts.
  *
  * @module
  */

@@ -112,8 +112,8 @@ export function distrustOf(path: string, facts: Facts, uid: number | undefined):
 }
 
 /**
- * Returns why a file cannot be trusted although its content was checked, and what to do. Others could change or
- * replace such a file between the check and its use. Assumes that a group with the owner's number contains only the
+ * Returns why a file cannot be trusted even after a check of its content, and what to do: others could change or
+ * replace the file between the check and its use. Assumes that a group whose id equals the owner's id contains only the
  * owner.
  *
  * @returns `undefined` if the file can be trusted, or does not exist.
@@ -164,8 +164,8 @@ export async function distrustAround(path: string): Promise<string | undefined> 
 /**
  * Returns why a database cannot be trusted, and what to do. Others must not be able to write the database file or a
  * file beside it, or to add a file there. SQLite reads the files beside a database, so a folder that others may write
- * to is rejected even if it is sticky. Does not open the files. Assumes that a group with this user's number contains
- * only this user.
+ * to is rejected even if it is sticky. Does not open the files. Assumes that a group whose id equals this user's id
+ * contains only this user.
  *
  * @param path Path of the database, with its links resolved. The file need not exist.
  * @param endings Endings of the files beside it, such as `-wal`.
@@ -202,9 +202,9 @@ async function statOf(path: string): Promise<Deno.FileInfo | undefined> {
 }
 
 /**
- * Returns why a folder on the way to a file cannot be trusted, and what to do. Checks the folders of the path, of every
- * link in it, and of the target, and all folders above those: a user who may replace a link decides which file the path
- * leads to.
+ * Returns why a folder on the way to a file cannot be trusted, and what to do. Checks the folder of the path, the
+ * folder of the target, and all folders above them. Does the same for every link in the path, because a user who may
+ * replace a link decides which file the path leads to.
  */
 async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;
@@ -286,7 +286,7 @@ function distrustOfFolder(
       "folder of your own";
   }
   // In a sticky folder, such as /tmp, only a file's owner can remove the file. Many systems create a group for each
-  // user, so assume that a group with the number of the folder's owner contains only that user.
+  // user. So assume that a group whose id equals the id of the folder's owner contains only this owner.
   const isPrivateGroup = gid === facts.uid || isForDatabase && gid === uid;
   const others = mode & (OTHERS_WRITE | (isPrivateGroup ? 0 : GROUP_WRITES));
   if (others === 0 || (mode & STICKY) !== 0 && !isForDatabase) return undefined;

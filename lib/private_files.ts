@@ -5,7 +5,10 @@
  */
 import { shellHint } from "./shell_words.ts";
 
-/** Mode of a new file. {@linkcode makePrivate} gives an existing file the same access. */
+/**
+ * Mode of a new file: only its owner has access. {@linkcode makePrivate} removes the access of others to an existing
+ * file.
+ */
 export const PRIVATE_FILE = 0o600;
 /** Mode of a new folder. */
 export const PRIVATE_FOLDER = 0o700;

@@ -2,9 +2,10 @@
  * Removes secrets by value from everything that is stored or shown, wherever the secret came from.
  *
  * A secret is removed as plain text, as URLs, forms, headers, JSON and HTML encode it, in Base64 and in hex. It is also
- * removed if escapes contain escapes, or if invisible characters interrupt it. By default, a value of fewer than four
- * characters, or of fewer than six digits, is not removed: that would also remove markets and years. A secret of digits
- * is removed only where it is a whole number, because six digits can also be part of an order id.
+ * removed if its escapes are escaped again, or if invisible characters interrupt it. By default, hsgate does not remove
+ * a secret of fewer than four characters, or a number of fewer than six digits. Otherwise it would also remove markets
+ * and years. A secret of digits is removed only where it is a whole number, because six digits can also be part of an
+ * order id.
  *
  * @module
  */
@@ -23,13 +24,16 @@ const LEAST_LENGTH = 4;
 const LEAST_DIGITS = 6;
 /** A secret of at least this length is also removed inside longer words. */
 const LEAST_WITHIN_WORDS = 6;
-/** Each line of a multi-line secret that is at least this long is also removed separately. */
+/** In a multi-line secret, each line of at least this length is also removed separately. */
 const LEAST_LINE = 16;
 /** Matches a number in JSON, or the quote at the start of a text. */
 const JSON_START = /"|-?\d[\d.eE+-]*/g;
 /** Matches the colon after a text that is a member name. */
 const COLON = /\s*:/y;
-/** Returns whether hsgate itself may write a member name. Such a name is kept, even if a password is the same word. */
+/**
+ * Returns whether hsgate itself may have chosen a member name. Such a name is kept, even if a password is the same
+ * word.
+ */
 const isPlainName = (name: string) => /^[a-z]+$/i.test(name);
 /** A number with at most this many digits may occur in a table of figures by chance. */
 const MOST_CHANCE_DIGITS = 9;
@@ -64,8 +68,8 @@ interface RedactorOptions {
   /** Called once for each secret that is too short to be removed, with its name. @default does nothing */
   onTooShort?: (name: string) => void;
   /**
-   * Also removes shorter secrets, where they are whole words or numbers. For errors, where a missing number does no
-   * damage.
+   * Also removes shorter secrets, where they are whole words or numbers. Meant for the texts of errors, in which a
+   * missing number does no damage.
    *
    * @default false
    */
@@ -318,7 +322,7 @@ const escapes = once(() =>
       String.raw`\\[ux]\{(?<hex>[\da-f]{1,6})\}|\\o\{(?<octal>[0-7]{1,7})\}|\\(?<octal>[0-3]?[0-7]{1,2})`,
       String.raw`\\(?<same>[^\w])|\\(?<control>[nrtbfv])`,
       String.raw`&#x(?<hex>[\da-f]{1,6});?|&#(?<decimal>\d{1,7});?|&(?<name>[a-z]{2,6});`,
-      // UTF-8, and otherwise Latin-1.
+      // Read percent codes as UTF-8 if possible, and otherwise as Latin-1.
       String
         .raw`(?<utf8>%(?:[0-7][\da-f]|[cd][\da-f]%[89ab][\da-f]|e[\da-f](?:%[89ab][\da-f]){2}|f[0-7](?:%[89ab][\da-f]){3}))`,
       String.raw`%(?<hex>[89a-f][\da-f])`,
@@ -419,7 +423,7 @@ const CUT = /([\\%&][\w#{]{0,9})? ?…/g;
 /** A shorter beginning of a secret is not removed from a cut text. */
 const LEAST_BEGINNING = 3;
 
-/** Returns where the longest beginning of a secret starts that ends at this place; `undefined` if none does. */
+/** Returns the start of the longest beginning of a secret that ends at this place; `undefined` if there is none. */
 function beginningAt(text: string, end: number, { beginnings, gap }: Search): number | undefined {
   let last = "";
   let at = end;

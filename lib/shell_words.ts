@@ -14,9 +14,9 @@ export function shellLine(words: readonly string[]): string {
 }
 
 /**
- * Returns a name or path for a command inside a sentence. A person may copy the command with the double quotes around
- * it, in which a shell still runs `$( )` and backquotes. So characters with a meaning there become escapes, and a
- * shell runs nothing inside the name.
+ * Returns a name or path for a command inside a sentence. A person may copy the command together with the double quotes
+ * around it. Inside double quotes, a shell still runs `$( )` and backquotes. So characters that have a meaning inside
+ * double quotes become escapes, and a shell runs nothing inside the name.
  */
 export function shellHint(text: string): string {
   const path = text.startsWith("-") ? `./${text}` : text;

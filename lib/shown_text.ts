@@ -19,7 +19,7 @@ export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u
  * that looks like one of our escapes.
  */
 const escapedCharacters = () => /[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]|\\(?=u[\da-f]{4})/gu;
-/** Returns a pattern for a decoded escape: such a character, or half of a surrogate pair. */
+/** Returns a pattern for a decoded escape: one of these characters, or half of a surrogate pair. */
 const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{DI}\p{Cs}\u2028\u2029\u2800\\]$/u;
 
 /**
@@ -37,7 +37,7 @@ export function shownText(text: string): string {
   return text.replace(hidden(), " ");
 }
 
-/** Replaces every control, direction and invisible character with a space, line ends and tabs included. */
+/** Replaces every control, direction and invisible character, every line end and every tab with a space. */
 export function shownLine(text: string): string {
   return shownText(text).replace(/[\t\n]/g, " ");
 }

@@ -225,7 +225,7 @@ export type OrdersMethods = {
     /** Routing venue, only for the US; the broker may ignore it. */
     venue?: RoutingVenue;
     /**
-     * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`, a conditional order the other names.
+     * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`. A conditional order accepts the other names.
      */
     tradingHours?: Exclude<TradingHours, "us-extended-only" | "us-pre-market" | "us-after-hours">;
     /** Visible quantity of an iceberg order, above zero and at most the quantity. */
@@ -411,7 +411,7 @@ export type AlgoMethods = {
     price: string;
     /** Quantity, in shares. */
     quantity: string;
-    /** Strategy; the broker lists 1005 both as POV and as INLINE. */
+    /** Strategy; the broker's documents call `pov` (code 1005) both POV and INLINE. */
     strategy: AlgoStrategy;
     /** Whether to trade in extended hours too. */
     tradingHours?: Extract<TradingHours, "no-extended" | "extended">;
@@ -717,7 +717,7 @@ export type QuotesMethods = {
     /** Securities; at most 200 over all topics. */
     securities: Security[];
   }, options?: CallOptions) => Promise<Record<never, never>>;
-  /** Stops the pushes of a topic, for the same securities. */
+  /** Stops the pushes of a topic for the given securities. */
   readonly unsubscribe: (params: {
     /** Topic. Topics with a number in their name are undocumented variants. */
     topic: PushTopic;

@@ -158,7 +158,7 @@ export const algo = family("algo", {
       price: field("entrustPrice", priceDecimal),
       /** Quantity, in shares. */
       quantity: field("entrustAmount", positiveDecimal),
-      /** Strategy; the broker lists 1005 both as POV and as INLINE. */
+      /** Strategy; the broker's documents call `pov` (code 1005) both POV and INLINE. */
       strategy: field("targetStrategy", oneOf(AlgoStrategy)),
       /** Whether to trade in extended hours too. */
       tradingHours: field("sessionType", oneOf(TradingHours, ["no-extended", "extended"]), {

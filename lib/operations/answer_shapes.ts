@@ -71,7 +71,7 @@ export type DifferenceKind =
   | "null"
   /** A member under one of its aliases. */
   | "alias"
-  /** The envelope, or the place of the result in it, is not the one in the catalogue. */
+  /** The envelope (the record around the result), or the place of the result in it, differs from the catalogue. */
   | "envelope"
   /** A list that is not split into pages as the catalogue says. */
   | "paging";
@@ -144,8 +144,9 @@ export function listedNames(): ReadonlySet<string> {
 }
 
 /**
- * Returns a member's name, or its length if it could be a value: an account number, a symbol or the name of a person.
- * A record that the catalogue does not list may be a map with such names, so only listed names are shown there.
+ * Returns a member's name, or only the name's length if the name could be a value: an account number, a symbol or the
+ * name of a person. A record that the catalogue does not list may be a map with such names, so only listed names are
+ * shown there.
  */
 function safeName(name: string, isKnownRecord: boolean): string {
   const isSafe = listedNames().has(name) || isKnownRecord && NAME.test(name) || /^#\d{1,9}$/.test(name);

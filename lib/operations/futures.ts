@@ -149,7 +149,7 @@ export const futuresHoldingFields = {
   contractValue: field("contractValue", decimal),
   /** Currency of the contract. */
   currency: field("ccy", text),
-  /** Exchange rate of that currency to the base currency. */
+  /** Exchange rate of the contract's currency to the base currency. */
   currencyRate: field("ccyRate", decimal),
 };
 const holdingRecord = record(futuresHoldingFields, ["FuturesHoldsVo"]);

@@ -42,9 +42,10 @@ export const gatewayOperations: readonly AnyOperation[] = [...operations.values(
 );
 
 /**
- * Finds the operation that the path of a raw call names, such as `trade/TradeEntrust`. Servers may interpret a path
- * differently. So this compares every part of the path with the names, in upper or lower case, also percent-encoded and
- * with the endings that the gateway accepts. If several operations match, prefers one that writes orders.
+ * Finds the operation that the path of a raw call names, such as `trade/TradeEntrust`. Different servers may interpret
+ * the same path differently. So this function compares every part of the path with the names of the operations. It
+ * ignores case, percent-encoding and the endings that the gateway accepts. If several operations match, it prefers one
+ * that writes orders.
  */
 export function operationOfPath(path: string): AnyOperation | undefined {
   const parts = new Set(

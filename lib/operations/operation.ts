@@ -101,8 +101,8 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   // deno-lint-ignore no-explicit-any -- as above
   undone?: (answer: any) => readonly string[];
   /**
-   * What a write does to orders; the order desk records each such write. After a cancellation
-   * whose answer was lost, another cancellation does no harm.
+   * What a write does to orders; the order desk (lib/desk) records each such write. If the answer to a cancellation was
+   * lost, a second cancellation does no harm.
    */
   order?: "place" | "amend" | "cancel";
   /** Returns the ids with an unknown outcome: the answer does not mention them, or contradicts itself. */

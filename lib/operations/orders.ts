@@ -200,8 +200,8 @@ export const orders = family("orders", {
       /** Routing venue, only for the US; the broker may ignore it. */
       venue: optional("exchange", oneOf(RoutingVenue)),
       /**
-       * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`, a conditional order the
-       * other names.
+       * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`. A conditional order accepts
+       * the other names.
        */
       tradingHours: optional(
         "sessionType",

@@ -926,7 +926,7 @@ export type FuturesHolding = {
   contractValue?: string;
   /** Currency of the contract. */
   currency?: string;
-  /** Exchange rate of that currency to the base currency. */
+  /** Exchange rate of the contract's currency to the base currency. */
   currencyRate?: string;
 };
 

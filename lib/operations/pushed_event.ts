@@ -9,9 +9,9 @@ export interface PushedEvent {
   /** When the broker sent it, Unix milliseconds. */
   sentAt: number;
   /**
-   * Difference between `sentAt` and the broker's clock, milliseconds; set only above five minutes. This machine's
-   * clock is used until an answer contains the broker's time. A large difference can mean that somebody on the
-   * network sent an old push again.
+   * Difference between `sentAt` and the broker's clock, milliseconds; set only above five minutes. Until an answer
+   * contains the broker's time, this machine's clock is used instead of the broker's. A large difference can mean that
+   * somebody on the network sent an old push again.
    */
   offMs?: number;
   /**

@@ -146,7 +146,10 @@ export const quoteFields = {
 };
 /** A quote; its wire name is `BasicQot`. */
 export const quoteRecord = record(quoteFields, ["BasicQot"]);
-/** A quote in an answer. A quote without its security is invalid, because the caller could not assign it. */
+/**
+ * A quote in an answer. A quote without its security is invalid, because the caller could not know to which security it
+ * belongs.
+ */
 export const askedQuoteRecord = record({
   ...quoteFields,
   /** The security. */
@@ -493,7 +496,7 @@ export const quotes = family("quotes", {
     socket: { request: "PushsubscribeRequest", response: null, requestType: "HQSubscribe" },
   }),
 
-  /** Stops the pushes of a topic, for the same securities. */
+  /** Stops the pushes of a topic for the given securities. */
   unsubscribe: operation({
     wire: "Unsubscribe",
     group: "hq",

@@ -259,8 +259,8 @@ export function answerRecord<F extends Fields>(
     decode(value) {
       if (isNothing(value)) throw new MissingAnswer("a record", value);
       const answer = type.decode(value);
-      // Check the broker's record: ours always contains the lists, because decoding adds an empty list for a missing
-      // one.
+      // Check the broker's record. The decoded record always contains the lists, because decoding adds an empty list if
+      // a list is missing.
       if (isObject(value) && !hasAny(fields, value)) {
         throw new Mismatch(`a record with ${membersOf(fields)}`, value);
       }
@@ -378,10 +378,10 @@ interface RowsOptions {
 }
 
 /**
- * Defines an answer that is a list. Servers send the list under its member, under an alias, without a member, one
- * level deeper under `data`, or as a single row. A record without any members counts as an empty list, because
- * servers omit empty lists. It does not prove that there are no rows, so `isListMissing` returns true for it. Rejects
- * a record that has members but not this list, a missing answer, and `null` in place of the list.
+ * Defines an answer that is a list. Servers send the list under its member, under an alias, without a member, one level
+ * deeper under `data`, or as a single row. A record without any members counts as an empty list, because servers omit
+ * empty lists. Such a record does not prove that there are no rows, so `isListMissing` returns true for it. Rejects a
+ * record that has members but not this list, a missing answer, and `null` in place of the list.
  */
 export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
   const list = listOf(type);
@@ -395,7 +395,7 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     if (name !== undefined) return findUnderName(value[name]);
     return isRow(value) ? [value] : undefined;
   };
-  // Returns the list in the value of a member that should be the list.
+  // Returns the list from the value of the member that should be the list.
   const findUnderName = (value: unknown): unknown => {
     if (!isObject(value)) return value;
     if (names.some((each) => each in value)) return find(value);

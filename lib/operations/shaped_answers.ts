@@ -108,10 +108,12 @@ function samples(lengths: NonNullable<Seen["texts"]>, forms: typeof textForms): 
   });
 }
 
-/** Returns how many records show every variant of a member, plus one record without it if it was sometimes missing. */
+/**
+ * Returns how many records are needed to show every variant of a member. Counts one more if it was sometimes missing.
+ */
 const turns = (member: Seen, records: number) => alternatives(member) + (member.times < records ? 1 : 0);
 
-/** Returns how many different values show everything that was seen at a place. */
+/** Returns how many different values are needed to show everything that was seen at a place. */
 const alternatives = (seen: Seen | undefined): number =>
   seen === undefined ? 1 : counted.getOrInsertComputed(seen, countAlternatives);
 
@@ -151,7 +153,7 @@ function jsonOf(seen: Seen | undefined, index: number, room: Room): string {
     if (list.sizes[0] === 0 && list.sizes[1] > 0) makers.push(() => "[]");
   }
   if (record === undefined) return (makers[index % Math.max(1, makers.length)] ?? (() => "null"))();
-  // Every further value is a record, each with the next of its members' values.
+  // Every value after `makers` is a record. Each record contains the next variant of every member.
   const nth = index < makers.length ? undefined : index - makers.length;
   if (nth === undefined) return makers[index]!();
   const members = Object.entries(record.members).flatMap(([name, member]) => {

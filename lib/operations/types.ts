@@ -334,7 +334,7 @@ export const int64: ValueType<string> = scalar<string>({
   shape: { kind: "text", form: "whole" },
   proto: ["int64", "uint64", "int32"],
   accepts: (value) => typeof value === "string" && /^-?\d{1,20}$/.test(value),
-  // Send a number, but text beyond the range in which a double is exact.
+  // Send a number. If a double cannot represent it exactly, send text.
   encode: (value) => Number.isSafeInteger(Number(value)) ? Number(value) : value,
   decode: (value) => {
     // The protobuf decoder returns two halves. Convert them first: this is the fastest path for quotes.
@@ -345,7 +345,7 @@ export const int64: ValueType<string> = scalar<string>({
   },
 });
 
-/** Number of texts of doubles to remember; a power of two. */
+/** How many texts of doubles {@linkcode doubleText} remembers; a power of two. */
 const REMEMBERED = 8192;
 const SHIFT = 32 - Math.log2(REMEMBERED);
 

@@ -24,7 +24,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 const answers = new WeakMap<object, unknown>();
 
-/** Returns an answer as the broker sent it. @returns `undefined` if the call did not request it. */
+/** Returns an answer as the broker sent it. @returns `undefined` if the call did not request the broker's rows. */
 export function wireAnswerOf(answer: unknown): unknown {
   return typeof answer === "object" && answer !== null ? answers.get(answer) : undefined;
 }
@@ -84,7 +84,7 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** Returns a row as the broker sent it. @returns `undefined` if the call did not request it. */
+/** Returns a row as the broker sent it. @returns `undefined` if the call did not request the broker's rows. */
 export function wireOf(row: Readonly<Record<string, unknown>>): WireRow | undefined {
   return (row as Remembering)[WIRE];
 }

@@ -26,7 +26,7 @@ import {
 const MINUTE_MS = 60_000;
 const HONG_KONG_MS = 480 * MINUTE_MS;
 
-/** Markets that a halt can stop as a whole, with the days of each. */
+/** Markets that a halt can stop as a whole, each with the timeline that has its trading days. */
 const marketDays = {
   hk: "XHKG",
   us: "XNYS",

@@ -1,5 +1,6 @@
 /**
- * Typed exports of the CSV reader of Deno std; names as in `@std/csv`. Also finds columns of which it would drop one.
+ * Typed exports of the CSV reader of Deno std; names as in `@std/csv`. Also finds two columns with the same name, of
+ * which the reader would drop one.
  *
  * @module
  */

@@ -5,5 +5,5 @@
  */
 import { ulid as rawUlid } from "deno-std/ulid/ulid.js";
 
-/** Makes an id of 26 letters and digits that sorts by its time, Unix milliseconds. */
+/** Makes an id of 26 letters and digits. Ids sort by the time `seedTime`, Unix milliseconds. */
 export const ulid: (seedTime?: number) => string = rawUlid;

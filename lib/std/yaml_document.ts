@@ -1,9 +1,9 @@
 /**
  * Loads the package `yaml`, which reads YAML with the place of each value. (`std/yaml` reads the values only.)
  *
- * For Deno the package resolves to CommonJS, which starts Node's module loader. That takes longer than an empty script.
- * The package also contains the same code as ES modules, but names them for browsers only, so they are loaded by their
- * path. If they are missing, CommonJS is loaded.
+ * For Deno the package resolves to CommonJS, which starts Node's module loader. That takes longer than running an empty
+ * script. The package also contains the same code as ES modules, but offers them only to browsers. So this file loads
+ * the ES modules by their path, or CommonJS if they are missing.
  *
  * @module
  */

@@ -3,8 +3,8 @@
  *
  * - `twap` sends a tenth of the quantity at equal intervals between start and end. A tenth is rounded up to whole lots,
  *   so there may be fewer than ten children.
- * - `vwap` sends a child in each of ten equal intervals. The children divide the quantity like the volume of the
- *   previous day.
+ * - `vwap` sends a child in each of ten equal intervals. The children divide the quantity in proportion to the previous
+ *   day's volume in these intervals.
  * - `pov` sends, once per interval, as much as its children need to reach its percentage of the market's volume since
  *   the start.
  * - `tpov` sends, once per interval, its percentage of the volume at the best price of the other side.
@@ -12,9 +12,10 @@
  *
  * Children are ordinary orders in whole lots. The sensitivity decides their price: a passive child has the best price
  * of its own side, a neutral child the last price. An aggressive child has the order's limit; for a market order, it
- * has the best price of the other side. No child has a price beyond the limit. At the end time the order expires; when
- * the market closes, it is done for the day. Both cancel its open children. The broker documents the settings but no
- * formula, so these rules are choices of the simulator.
+ * has the best price of the other side. No child has a price beyond the limit. If the settings have no sensitivity, the
+ * children of a limit order are aggressive, and the children of a market order are neutral. At the end time the order
+ * expires; when the market closes, it is done for the day. In both cases, its open children are cancelled. The broker
+ * documents the settings but no formula, so these rules are choices of the simulator.
  *
  * @module
  */
@@ -310,7 +311,9 @@ export class AlgoDesk {
     return size < lot ? least(rest, lot) : size;
   }
 
-  /** Returns the volume that the previous day traded between the current time of day and the time of day of `until`. */
+  /**
+   * Returns the volume traded on the previous trading day, from the current time of day to the time of day of `until`.
+   */
   #volumeBefore(order: Algo, until: number): bigint {
     const { instrument: { symbol, market }, day } = order;
     const [before] = daysBefore(this.#state.market.calendars, market, day.date, 1);

@@ -39,7 +39,7 @@ export interface AuctionLimits {
 const SECOND_MS = 1_000;
 /** Smallest and largest part of the day's volume that an auction trades. */
 const PART_OF_DAY = { opening: [0.005, 0.02], closing: [0.04, 0.12] } as const;
-/** Distance of the second phase's limits from the match price, in price steps. */
+/** Smallest and largest distance of a locked phase's price limits from the match price, in price steps. */
 const LEAST_STEPS = 1;
 const MOST_STEPS = 12;
 
@@ -92,8 +92,8 @@ export class Auctions {
   }
 
   /**
-   * Returns how much of the account's share of the auction an order at exactly the match price gets, in thousandths.
-   * Other orders at that price are ahead of it.
+   * Returns how much an order at exactly the match price gets, in thousandths of the account's share of the auction. It
+   * does not get the whole share, because orders of others at that price are ahead of it.
    */
   partAtPrice(symbol: string, { date }: BookDay, auction: AuctionName): bigint {
     return BigInt(Math.floor(this.#stream(symbol, date, `queue:${auction}`)() * 1000));

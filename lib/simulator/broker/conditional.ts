@@ -2,9 +2,9 @@
  * Manages conditional orders: each waits for a price and then sends an ordinary order, or expires.
  *
  * The broker accepts conditional orders at any time, and they cost nothing until they trigger. Conditions are checked
- * only while the market trades. The condition of an order for extended hours that has a limit is also checked before
- * the open and after the close. If the broker then rejects the ordinary order, the conditional order gets the status
- * `error` and the broker's text.
+ * only while the market trades. If an order is for extended hours and has a limit, its condition is also checked before
+ * the open and after the close. If the broker rejects the ordinary order that a conditional order sends, the
+ * conditional order gets the status `error` and the broker's text.
  *
  * @module
  */
@@ -134,7 +134,7 @@ export class ConditionalDesk {
     }
   }
 
-  /** Returns the next trigger or expiry until an instant: its time, and a function that executes it. */
+  /** Returns the next trigger or expiry up to an instant: its time, and a function that executes it. */
   nextEvent(horizon: number): { at: number; run: () => void } | undefined {
     let first: { at: number; run: () => void } | undefined;
     for (const order of this.#orders) {
@@ -281,7 +281,10 @@ export class ConditionalDesk {
   }
 }
 
-/** Returns whether an order may trigger outside the regular hours. An order without a limit trades in the regular hours only. */
+/**
+ * Returns whether an order may trigger outside the regular hours. An order without a limit trades only in the regular
+ * hours.
+ */
 function isForExtended({ instrument, orderType, terms: { tradingHours } }: Conditional): boolean {
   return tradingHours === "us-regular-and-extended" && tradesExtended(instrument) &&
     !orderType.endsWith("-market");

@@ -9,16 +9,16 @@
  * - Hong Kong has one fill row per order and day; the other markets have one row per fill. Charges per order
  *   are in the order's first row of the day. `fees.total` is the sum of the other members.
  * - The journal has exactly one line per fill row: `buy-securities` with `-(fillAmount + fees.total)` or
- *   `sell-securities` with `fillAmount - fees.total`. No other line has one of these types. So the sum of these lines
- *   equals, over the fill rows of the same days, the amounts of the sales minus the amounts of the purchases minus the
- *   fees.
+ *   `sell-securities` with `fillAmount - fees.total`. No other line has one of these types. So for any
+ *   days, the sum of these lines follows from the fill rows of the same days: it is the amounts of the sales, minus the
+ *   amounts of the purchases, minus the fees.
  * - Every account starts at zero: the sum of all journal lines, today's included, is the cash of the currency.
- *   Both mainland markets share one cash account, so their journals add up to it.
+ *   Both mainland markets share one cash account, so the lines of both journals add up to its cash.
  * - The holdings are the bought minus the sold quantities of all fill rows, including today's. An option that
  *   expires in the account has no fill; it has a journal line of type `option-expiry` or
  *   `option-auto-exercise`.
- * - The lines of a day begin with the lines without a fill. The lines of the fills follow in the order of the fill rows.
- *   Times are local, `yyyy-MM-dd HH:mm:ss`. Two different rows may be identical except for their cursors.
+ * - The lines of a day begin with the lines without a fill. The lines of the fills follow in the order of the fill
+ *   rows. Times are local, `yyyy-MM-dd HH:mm:ss`. Two different rows may be identical except for their cursors.
  *
  * @module
  */

@@ -75,7 +75,7 @@ export interface LiveOrder {
   isSent?: boolean;
   /**
    * Highest price (of a purchase) or lowest price (of a sale) with which the broker sends the order to the exchange. If
-   * the limit is within it, the limit counts.
+   * the order's own limit does not go as far, the own limit counts.
    */
   furthest?: bigint;
   /** Volume ahead of the order in the queue at its limit; absent until the order has joined the queue. */

@@ -3,9 +3,9 @@
  *
  * The automatic matching of the exchange does not accept such orders. They are listed on a separate board, without
  * priority by price or time, until another participant takes a whole order by hand, usually at a worse price than that
- * of board lots (`orion`, `oddlot-hk`). How often a participant looks at the board, and at which prices, is not
- * published. Here the seed decides both: in most periods of five minutes, one participant buys at a discount and sells
- * at a premium.
+ * of board lots. Sources: `orion`, `oddlot-hk`; a table in `docs/simulator.md` lists them. How often a participant
+ * looks at the board, and at which prices, is not published. Here the seed decides both: in most periods of five
+ * minutes, one participant buys at a discount and sells at a premium.
  *
  * @module
  */
@@ -42,7 +42,10 @@ export class OddLots {
     this.#market = market;
   }
 
-  /** Returns when a participant takes an order after one instant and up to another; `undefined` if nobody does. */
+  /**
+   * Returns when a participant takes an order: later than `after`, and not later than `until`. Returns `undefined` if
+   * nobody takes it.
+   */
   next(
     symbol: string,
     { day, isSell, limit, after, until }: {
@@ -82,7 +85,7 @@ export class OddLots {
       return (isSell ? price : price + tick - 1n) / tick * tick;
     };
     const price = onGrid(isSell ? last - far : last + far, last);
-    // Another part of the grid may have larger steps.
+    // The rounded price may be in a part of the grid with larger steps, so round it a second time.
     return onGrid(price, price);
   }
 

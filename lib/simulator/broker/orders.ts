@@ -238,7 +238,7 @@ export function rejectOrder(state: State, order: LiveOrder, remark: string): voi
   state.push(order);
 }
 
-/** Amends price and quantity; a quantity above the single-order maximum becomes further orders. */
+/** Amends price and quantity. The part of the quantity above the single-order maximum becomes further orders. */
 export function amendOrder(
   state: State,
   order: LiveOrder,

@@ -37,8 +37,8 @@ export function toGridUnits(price: bigint): number {
 }
 
 /**
- * Returns the bar of a date. Mirrors a date before the first stored day around that day, and takes the first bar on or
- * after the mirrored date.
+ * Returns the bar of a date. A date before the first stored day has no bar, so it is mirrored around that day: ten days
+ * before become ten days after. Then takes the first bar on or after the mirrored date.
  */
 function barOf(market: SimulatedMarket, symbol: string, date: string) {
   const found = market.dayBar(symbol, date);

@@ -6,15 +6,18 @@
  * does. The path itself continues in a pause, but its trades outside the allowed prices fill no order of the account,
  * and trigger no conditional order.
  *
- * - **Hong Kong's stocks:** a trade more than 10% from the price five minutes earlier starts five minutes in which
- *   only prices within these 10% trade. At most once per morning and per afternoon; not in the first 15 minutes of
- *   either, nor in the last 20 minutes of the afternoon. Source: `hkpy`, `charl`, `exc`.
- * - **Index futures:** the same with 5%, for the two nearest months, and as often as it happens. Source: `vcm`, `wvcm`.
- * - **United States:** the band is 5% around the mean of the last five minutes' trades, twice that from 15:35; the mean
- *   counts once it differs by 1%. A stock whose previous close is 3.00 or less has 20%; below 0.75, the smaller one of
- *   0.15 and 75%. A trade at or beyond the band starts 15 seconds in which only prices within the band trade. A trade
- *   strictly inside the band ends this early. If there is none, nothing trades for five minutes, or until the close.
- *   Options pause with their stock. Source: `luld2`.
+ * - **Hong Kong's stocks:** a trade more than 10% from the price five minutes earlier starts a pause of five minutes,
+ *   in which only prices within these 10% trade. There is at most one pause per morning and one per afternoon. No pause
+ *   starts in the first 15 minutes of the morning or the afternoon, or in the last 20 minutes of the afternoon. Source:
+ *   `hkpy`, `charl`, `exc`.
+ * - **Index futures:** the same rules with 5% instead of 10%, only for the two nearest months. The number of pauses has
+ *   no limit. Source: `vcm`, `wvcm`.
+ * - **United States:** the band is 5% above and below a reference price, and from 15:35 twice as wide. The reference
+ *   price is the mean of the last five minutes' trades; a new mean replaces it only if it differs by 1% or more. If the
+ *   previous close is 3.00 or less, the band is 20% instead of 5%. If the previous close is below 0.75, the band is
+ *   75%, but at most 0.15. A trade at or beyond the band starts 15 seconds in which only prices within the band trade.
+ *   A trade strictly inside the band ends this early. If there is none, nothing trades for five minutes, or until the
+ *   close. Options pause with their stock. Source: `luld2`.
  *
  * A table in `docs/simulator.md` lists the sources.
  *

@@ -5,15 +5,15 @@
  *
  * - No purchase at nine times the last price or more, no sale at a ninth of it or less.
  * - A limit order may buy up to the best ask, and sell down to the best bid. An enhanced limit order may go nine price
- *   steps further. The broker sends an order beyond this with the furthest valid limit.
- * - On its own side an order is at most 24 price steps behind the best price, since 2025-08-04 also 4% if that is more.
- *   The simulator measures this distance from the last price. The broker keeps an order that is further away, and sends
- *   it when the market comes near.
+ *   steps further. If an order's limit is beyond this, the broker sends the order with the furthest valid limit.
+ * - On its own side, an order is at most 24 price steps behind the best price. Since 2025-08-04, it may be up to 4%
+ *   behind the best price, if that is more. The simulator measures this distance from the last price. The broker keeps
+ *   an order that is further away, and sends it when the market comes near.
  *
  * Stock Connect:
  *
- * - The price cage: no purchase above the larger of 102% and 0.10 more than the best ask, no sale below the smaller of 98%
- *   and 0.10 less than the best bid. Funds are exempt.
+ * - The price cage: no purchase more than 2% above the best ask, and no sale more than 2% below the best bid. If 2% are
+ *   less than 0.10, the distance is 0.10. Funds are exempt.
  * - No purchase more than 3% below the best bid.
  *
  * Sources: `exsim`, `faq`, `tpsec` and `order-range` for Hong Kong, `cage` and `nb` for Stock Connect. Their list is in
@@ -116,7 +116,7 @@ export class Quotation {
     return isSell ? price > byPercent && price > bySteps : price < byPercent && price < bySteps;
   }
 
-  /** Returns the price some steps above another, or below it. */
+  /** Returns the price that is `steps` price steps above a price; below it if `steps` is negative. */
   #step(symbol: string, date: string, price: bigint, steps: number): bigint {
     let at = price;
     for (let left = Math.abs(steps); left > 0 && at > 0n; left--) {

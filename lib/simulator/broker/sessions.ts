@@ -4,7 +4,7 @@
  * A trading day lasts until it is cleared, some hours after the close. Until then its orders, fills and journal lines
  * are in today's lists. Clearing computes the fees, merges Hong Kong's fills, and moves everything into the history
  * lists. After that, today's lists contain only futures orders that are valid for longer. The day of the futures is
- * cleared before the night session, because that belongs to the next day.
+ * cleared before the night session begins, because the night session belongs to the next day.
  *
  * @module
  */

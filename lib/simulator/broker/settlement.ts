@@ -1,8 +1,9 @@
 /**
  * Computes the proceeds of sales that have not been paid yet. They can be spent at once, but not withdrawn.
  *
- * Hong Kong settles two trading days after the trade (`hk-t2`), the United States (`us-t1`) and the mainland
- * (`nb-cinda`) one day after it. Here a trade is paid at the open of its settlement day.
+ * Hong Kong settles two trading days after the trade. The United States and the mainland settle one trading day after
+ * it. Here a trade is paid at the open of its settlement day. Sources: `hk-t2`, `us-t1`, `nb-cinda`; a table in
+ * `docs/simulator.md` lists them.
  *
  * @module
  */

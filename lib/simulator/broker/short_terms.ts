@@ -24,8 +24,14 @@ export const shortTerms = {
   interestRate: ratio(shortInterest),
 };
 
-/** Returns the margin of an order that opens a position; its proceeds arrive with its fills. */
+/**
+ * Returns the margin of an order that opens a position. The order's proceeds are not part of it: they arrive with its
+ * fills.
+ */
 export const marginOf = (cents: bigint): bigint => divideHalfUp(cents * INITIAL, 100n);
 
-/** Returns the cash that a position reserves: its value, which closing it would cost, plus the margin. */
+/**
+ * Returns the cash that a position reserves: the position's value, because closing the position costs it, plus the
+ * margin.
+ */
 export const reserveOf = (cents: bigint): bigint => cents + marginOf(cents);

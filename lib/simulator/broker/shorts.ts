@@ -5,10 +5,11 @@
  * stay in the cash, but are reserved with the initial margin until the position is closed. Interest is charged each
  * night.
  *
- * - **Hong Kong:** no price below the best ask in continuous trading; in the auctions at-auction limit orders only, not
- *   below the reference price. Source: `short`, `sfcx`.
- * - **United States:** a stock that has fallen 10% below its previous close can be sold short only above the best bid, on
- *   that day and the next. Source: `sho`.
+ * - **Hong Kong:** in continuous trading, a short sale must not have a price below the best ask. In the auctions, a
+ *   short sale must be an at-auction limit order, and its price must not be below the reference price. Source: `short`,
+ *   `sfcx`.
+ * - **United States:** a stock that has fallen 10% below its previous close can be sold short only above the best bid,
+ *   on that day and the next. Source: `sho`.
  *
  * A table in `docs/simulator.md` lists the sources.
  *
@@ -115,8 +116,8 @@ export function checkShort(state: State, order: ShortOrder, except?: LiveOrder):
 }
 
 /**
- * Rejects an order for a short position while an open order of the same listing is not for a short position, and the
- * reverse.
+ * Rejects an order for a short position while an ordinary order of the same listing is open. Also rejects an ordinary
+ * order while an order for a short position in the same listing is open.
  */
 export function checkKind(state: State, market: Market, symbol: string, isShort: boolean): void {
   const isOther = (order: LiveOrder) =>

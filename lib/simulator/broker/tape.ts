@@ -135,7 +135,7 @@ export class Tape {
   }
 }
 
-/** Returns whether a price may trade in a pause. A price exactly at a limit may. */
+/** Returns whether a price may trade in a pause. A price exactly at a limit may trade. */
 function isWithin({ band }: Pause, price: bigint): boolean {
   return band !== undefined && price >= band.low && price <= band.high;
 }

@@ -22,7 +22,7 @@ interface CallsOptions {
   barsNeedSubscription: boolean;
 }
 
-/** Operations that an endpoint handles itself, including bars, because they need a subscription. */
+/** Operations that an endpoint handles itself. Bars are among them, because they need a subscription. */
 type OwnNames = Exclude<EndpointName, `platform.${string}`> | "quotes.bars";
 
 /** Accepts calls in the broker's format and returns results with hsgate's names. */

@@ -6,7 +6,7 @@
  * |---|---|---|
  * | `GET /control/state` | | returns the simulator's state, with the fills, queues and pauses of today |
  * | `POST /control/faults` | a fault, or a list of them | arms them |
- * | `DELETE /control/faults` | | disarms all; the counts are kept |
+ * | `DELETE /control/faults` | | disarms all faults except those of a script; the counts are kept |
  * | `POST /control/clock` | `{"set": ISO}` or `{"advanceMs": n}` | moves the clock, processes orders and pushes |
  *
  * Every request needs the header `authorization: Bearer TOKEN` with the token from the start of the simulator.

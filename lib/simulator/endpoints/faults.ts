@@ -24,7 +24,8 @@ export const faultKinds = {
     "executes the call, sends the first `bytes` of the HTTP answer (by default half of its body's length), then closes",
   "busy": "rejects the call with `code` (1011 by default) and `text`; the call is not executed",
   "http-error": "answers with HTTP `status` (503) and a plain text; the call is not executed",
-  "expired-login": "ends the trade login and rejects the call with `code` (1014 by default)",
+  "expired-login":
+    "ends the trade login (over the platform's HTTP, the token); rejects the call with `code` (1014, on a socket 112)",
   "not-json": "executes the call, then answers 200 with a page of HTML",
   "huge-body": "executes the call, then answers with `bytes` of padding (32 MiB), `chunked` or not",
   "cursor-repeat": "the last row of a page has the cursor of the request",
@@ -53,15 +54,15 @@ export const socketFaultKinds = {
   "displaced-login":
     "ends the token as if another device had logged in, rejects the call with 1013, and closes the socket; over HTTP too",
   "second-init": "forgets the session and rejects calls with 1004 until the client sends InitConnect again",
-  "wrong-signature": "an answer, or with `push` a push, has a wrong signature",
-  "wrong-padding": "an answer, or with `push` a push, has invalid padding",
+  "wrong-signature": "an answer, or a push if `push` is given, has a wrong signature",
+  "wrong-padding": "an answer, or a push if `push` is given, has invalid padding",
   "other-padding":
-    "an answer, or with `push` a push, has the `padding` pkcs7, mod_len (the default) or mod_len_over_pkcs7",
+    "an answer, or a push if `push` is given, has the `padding` pkcs7, mod_len (the default) or mod_len_over_pkcs7",
   "truncated-frame":
     "only the first `bytes` of an answer's frame arrive (half of it by default), and then the next frame",
-  "split-frame": "an answer, or with `push` a push, arrives in pieces of `bytes` (40)",
+  "split-frame": "an answer, or a push if `push` is given, arrives in pieces of `bytes` (40)",
   "merged-frames":
-    "an answer, or with `push` a push, waits for the next frame, at most `ms` (50), and both arrive together",
+    "an answer, or a push if `push` is given, waits for the next frame, at most `ms` (50); both then arrive together",
 } as const;
 
 /** Name of a fault. */
@@ -167,8 +168,8 @@ export class Faults {
   /**
    * Arms a fault.
    *
-   * @param isNow Returns whether the fault can strike now. A fault with it stays when {@linkcode clear} disarms the
-   * others. @default always
+   * @param isNow Returns whether the fault can strike now. A fault that has this function stays armed when
+   * {@linkcode clear} disarms the others. @default always
    * @param onStruck Called at each strike.
    * @returns A function that disarms it.
    * @throws {TypeError} If a member is invalid or unknown.

@@ -7,8 +7,8 @@
  * - A wrong trade password is answered with `success: false`, and a password that cannot be decrypted with 1003.
  * - KL is rejected for a security without a subscription, because the document says that KL returns no data for such a
  *   security.
- * - Subscriptions belong to the gateway, not to a push connection. They remain after the connection ends, unless a fault
- *   cuts the stream.
+ * - Subscriptions belong to the gateway, not to a push connection. They remain after the connection ends, unless a
+ *   fault cuts the stream.
  * - A subscription is pushed at the next check of the market, and then whenever the market has changed since the last
  *   check.
  * - The push serial counts over all connections.
@@ -49,7 +49,7 @@ export interface GatewayPortOptions {
   pushPort?: number;
   /** The trade password. @default derived from the seed */
   tradePassword?: string;
-  /** Base64 of 16, 24 or 32 bytes. @default derived from the seed */
+  /** Key that encrypts the trade password: Base64 of 16, 24 or 32 bytes. @default derived from the seed */
   tradePasswordKey?: string;
   /** How long a trade login is valid without a trade call, in simulated milliseconds. @default 3 hours */
   loginLifeMs?: number;

@@ -71,7 +71,10 @@ export class PushEndpoint {
     await this.#server.close();
   }
 
-  /** Each strike closes the open connections; faults that are left strike later connections. */
+  /**
+   * Applies one strike of an immediate `cut-push` fault: closes the open connections. If the fault has strikes left,
+   * they close later connections.
+   */
   #cutNow(): void {
     if (this.connections === 0) return;
     const fault = this.#options.faults.strikeAny("cut-push", ({ bytes }) => bytes === undefined);

@@ -30,7 +30,8 @@ export interface Asset {
   /** Generates the path of a day; callers cache it. */
   path(index: number): DayPath;
   /**
-   * Returns the close before a day, less what a share loses if the day is an ex-date; absent for futures and options.
+   * Returns the close before a day. If the day is an ex-date, this close is adjusted for the dividend or the split.
+   * Absent for futures and options.
    */
   reference?(index: number): number;
   /** Returns whether a script has stopped trading at an instant; absent without a script. */
@@ -38,8 +39,8 @@ export interface Asset {
 }
 
 /**
- * Returns the close before a day, less what a share loses if the day is an ex-date. For the first day, returns its
- * open, because no earlier price is known.
+ * Returns the close before a day. If the day is an ex-date, this close is adjusted for the dividend or the split. For the
+ * first day, returns its open, because no earlier price is known.
  */
 export function referenceClose(asset: Asset, index: number): number {
   if (index <= 0) return asset.bar(0).open;

@@ -28,7 +28,7 @@ export interface BarQuery {
   at: number;
   /** Where the query starts, `yyyy-MM-dd`. @default the day of `at`; for "newer" the first day */
   start?: string;
-  /** Whether to return older or newer bars than the start; both include it. @default "older" */
+  /** Whether to return older or newer bars than the start. Both include the bar of the start. @default "older" */
   direction?: "older" | "newer";
   /**
    * Number of bars for intervals of days and longer; number of days for minute bars. @default 100 bars, or the maximum

@@ -96,8 +96,9 @@ export function makeBook(
 }
 
 /**
- * Returns the volume that an order joining the queue at a price finds ahead of it: the level's volume in the book;
- * nothing at a price better than the best of its side; behind the last level, a volume that depends on the price only.
+ * Returns the volume that is ahead of an order when the order joins the queue at a price. At a level of the book, this
+ * is the level's volume. At a price better than the best price of its side, it is zero. Behind the last level, it is a
+ * volume that depends only on the price.
  */
 export function makeQueue(
   state: AssetState,

@@ -1,10 +1,11 @@
 /**
  * Generates the prices of the sessions outside the regular hours.
  *
- * No prices of these sessions are stored, so they follow from those of the regular hours: the after-hours session begins at
- * the close, the pre-market session ends at the next open, and both meet at a price between them. The night session of a
- * future leads from the close of its day session to its next open. So a script that makes a day open elsewhere moves the
- * sessions before that day too. Volumes are thin: a small part of the day's volume.
+ * No prices of these sessions are stored, so they follow from the prices of the regular hours. The prices of the
+ * after-hours session begin at the close. The prices of the pre-market session end at the next open. Between these two
+ * sessions there is one price, which the seed decides. The prices of a future's night session lead from the close of
+ * its day session to its next open. So if a script sets another opening price for a day, the prices of the sessions
+ * before that day change too. Volumes are a small part of the day's volume.
  *
  * @module
  */

@@ -76,8 +76,9 @@ export interface OptionFilter {
 /** Options of the methods about the market's trades. */
 export interface OpenOptions {
   /**
-   * Whether to include pre-market and after-hours trading (United States) and the night session (futures, in views until
-   * the next day starts); for `isOpen`, the auctions (Hong Kong) too. @default false
+   * Whether to include the sessions outside the regular hours: pre-market and after-hours trading of the United States,
+   * and the night session of futures. A view shows the night session until the next day starts. The method `isOpen`
+   * also includes the auctions of Hong Kong. @default false
    */
   extended?: boolean;
 }
@@ -110,7 +111,10 @@ export interface Print {
   volume: string;
 }
 
-/** Milliseconds from the start of Hong Kong's first auction to the open, and from the close to the end of the last. */
+/**
+ * Milliseconds from the start of Hong Kong's first auction to the open, and from the close to the end of the last
+ * auction.
+ */
 const AUCTIONS = { before: 30 * 60_000, after: 10 * 60_000 };
 
 const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNECT_SZ" };
@@ -217,8 +221,8 @@ export class SimulatedMarket {
   }
 
   /**
-   * Returns the close of the last session before the day that quotes show, less what a share loses if that day is an
-   * ex-date.
+   * Returns the close of the last session before the day that quotes show. If that day is an ex-date, this close is
+   * adjusted for the dividend or the split.
    */
   previousClose(symbol: string, at: number, options: OpenOptions = {}): Decimal {
     const { asset, previousClose } = this.#view(symbol, at, options);
@@ -287,7 +291,7 @@ export class SimulatedMarket {
     return this.isHalted(symbol, at) ? { ...book, asks: [], bids: [] } : book;
   }
 
-  /** Returns the volume that an order joining the queue at a price finds ahead of it. */
+  /** Returns the volume that is ahead of an order when the order joins the queue at a price. */
   queueAt(
     symbol: string,
     at: number,

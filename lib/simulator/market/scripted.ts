@@ -28,7 +28,7 @@ export interface Move {
   atOpen?: true;
 }
 
-/** A period without trading; the end is excluded. Without a symbol, a whole market. */
+/** A period without trading; the end is excluded. If `symbol` is absent, the whole market does not trade. */
 export interface Halt {
   /** The listing without trading; absent for a whole market. */
   symbol?: string;
@@ -217,7 +217,8 @@ class Shape {
     const all = ticks.flat();
     const original = all.map(({ price }) => price);
     const moves = this.#moves.filter((move) => move.day === index).map((move) => {
-      // The move ends with the first tick at or after its end, or with the last tick before a break.
+      // The move ends with the first tick at or after its end time. If a break begins at the end time, it ends with the
+      // last tick before the break.
       const minute = minuteAt(day, move.until);
       const isBreak = day.segments.some(({ to }) => to === move.until);
       const target = isBreak ? ticks[minute]?.at(-1) : ticks[minute]?.find(({ at }) => at >= move.until);

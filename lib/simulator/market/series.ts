@@ -3,10 +3,10 @@
  *
  * Stocks:
  * - 2024-08-16 to 2025-08-15: the stored bars, with each price moved to the grid of its date. The stored bars of Hong
- *   Kong are scaled for later dividends and splits. The known ones (`facts/corporate_actions.ts`) are taken out again, so
- *   a price falls on its ex-date. Most prices of 00700 and 01211 then return to the grid; other listings have further
- *   dividends, which are not known here. The mainland's bars are not scaled. Those of the United States are taken as they
- *   are.
+ *   Kong are scaled for later dividends and splits. For the dividends and splits that the simulator knows
+ *   (`facts/corporate_actions.ts`), this file reverses the scaling, so a price falls on its ex-date. Most prices of
+ *   00700 and 01211 then return to the grid. Other listings had more dividends, which the simulator does not know. The
+ *   mainland's bars are not scaled. The bars of the United States are used unchanged.
  * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
  *   without a bar: the close stays, the other values are generated.
  * - After 2025-08-15: a random walk over the real trading days, with the volatility of the last 60 real days and
@@ -43,7 +43,7 @@ const MOST = 0.09;
 /** Day bars by the index of the day in the timeline. */
 export interface BarSeries {
   bar(index: number): UnitBar;
-  /** Returns the close before a day, less what shares lose on that day if it is an ex-date. */
+  /** Returns the close before a day. If the day is an ex-date, this close is adjusted for the dividend or the split. */
   reference(index: number): number;
 }
 
@@ -103,7 +103,10 @@ export class StockSeries implements BarSeries {
     return bar;
   }
 
-  /** Returns the close before a day, less what a share loses if the day is an ex-date; for the first day, its open. */
+  /**
+   * Returns the close before a day. If the day is an ex-date, this close is adjusted for the dividend or the split. For
+   * the first day, returns its open.
+   */
   reference(index: number): number {
     if (index <= 0) return this.bar(0).open;
     const [before, date] = [index - 1, index].map((each) => this.#timeline.day(each).date) as [
@@ -115,7 +118,10 @@ export class StockSeries implements BarSeries {
     return reference === close ? close : gridOf(this.#market, date).snap(reference);
   }
 
-  /** Returns a close, less what shares lose by the actions with ex-dates after one day and up to another. */
+  /**
+   * Returns a close, adjusted for the dividends and splits whose ex-dates are later than `before` and not later than
+   * `date`.
+   */
   #afterActions(close: number, before: string, date: string): number {
     return this.#actions.reduce(
       (price, { exDate, cash, newShares, oldShares }) =>

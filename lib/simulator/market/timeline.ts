@@ -56,7 +56,7 @@ export interface TradingDay {
 export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT" | ExtendedSession;
 
 /**
- * How long before the open quotes switch to the new day: the order input or pre-market hours of each market.
+ * How long before a day's open the quotes begin to show this day: the order input or pre-market hours of each market.
  */
 const LEAD_MS: Record<Exclude<TimelineName, ExtendedSession>, number> = {
   XHKG: 30 * MINUTE_MS,

@@ -125,7 +125,7 @@ export interface QuoteView {
   volumeText: string;
   /** In the instrument's currency. */
   turnover: number;
-  /** Percent of the tradable shares, whose number is assumed, see `quotes.ts`. */
+  /** Volume in percent of the tradable shares. Their number is an assumption of `quotes.ts`. */
   turnoverRate: number;
   /** High minus low, percent of the previous close. */
   amplitude: number;

@@ -42,7 +42,8 @@ export class CallFaults {
   }
 
   /**
-   * Returns a promise if a fault delays a call or its answer; otherwise `undefined`, so calls stay in order.
+   * Returns a promise if a fault delays a call or its answer. Otherwise returns `undefined` instead of a promise, so
+   * that calls without a delay stay in order.
    */
   late(operation: AnyOperation, when: "request" | "answer"): Promise<void> | undefined {
     const { faults, sleep } = this.#options;

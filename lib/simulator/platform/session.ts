@@ -260,7 +260,7 @@ export class Session implements Disposable {
     const result = this.#calls.answer(operation, params);
     onTaken();
     const answer = (other: unknown) => this.#calls.answer(operation, other);
-    // A message can only show a list without rows as an empty message.
+    // A socket message shows a list without rows as an empty message; it has no other way.
     const shown = spoilPage(faults, { operation, params, result, answer }) ?? operation.response.decode({});
     await this.#reply(operation, { request, serial, payload: writePayload(messages, operation, shown) });
   }

@@ -88,7 +88,8 @@ export class SocketEndpoint {
     const { kind, session: options } = this.#options;
     const listener = {
       opening: (session: Session) => this.#opening(session),
-      // An immediate fault closes the open connections; remaining strikes apply to later connections.
+      // An immediate `cut-push` fault closes the open connections. If the fault has strikes left, they close later
+      // connections.
       opened: () => this.#cutNow(),
     };
     using session = new Session(conn, kind, { ...options, listener });
