@@ -39,8 +39,8 @@ export interface Asset {
 }
 
 /**
- * Returns the close before a day. If the day is an ex-date, this close is adjusted for the dividend or the split. For the
- * first day, returns its open, because no earlier price is known.
+ * Returns the close before a day. If the day is an ex-date, this close is adjusted for the dividend or the split. For
+ * the first day, returns its open, because no earlier price is known.
  */
 export function referenceClose(asset: Asset, index: number): number {
   if (index <= 0) return asset.bar(0).open;
