@@ -67,7 +67,7 @@ Deno.test(
   "northbound was closed before a Hong Kong holiday until 2023-04-23, and is open since",
   pure,
   () => {
-    // Each is the last day when both markets traded before a Hong Kong holiday on which the mainland traded.
+    // Both markets traded on each of these days. On the next weekday, only the mainland traded.
     const eves =
       "2018-03-29 2018-05-21 2018-10-16 2019-04-18 2020-06-30 2021-04-01 2021-05-18 2022-05-06 2023-04-06";
     assertEquals(open("CONNECT_SH", eves), "");

@@ -1,4 +1,4 @@
-/** Checks the calendars against known facts about the exchanges, which are written out here and not taken from the data. */
+/** Checks the calendars against facts about the exchanges that are written out here and not taken from the data. */
 import { assertEquals } from "@std/assert";
 import { builtInCalendars, type Mic } from "../../lib/calendars/mod.ts";
 
@@ -58,7 +58,7 @@ Deno.test("weather changed Hong Kong's hours exactly on these days", pure, () =>
   ]);
 });
 
-Deno.test("weather closed Hong Kong until the rule changed to trading in severe weather", pure, () => {
+Deno.test("severe weather closed Hong Kong until a new rule allowed trading in it", pure, () => {
   for (const day of ["2020-10-13", "2021-10-13", "2023-07-17", "2023-09-01", "2023-09-08", "2024-09-06"]) {
     assertEquals(builtInCalendars.sessionOn("XHKG", day), "closed", day);
   }
@@ -77,7 +77,8 @@ Deno.test("the mainland was closed longer in 2020, and does not trade on working
 });
 
 Deno.test("New York's sessions have the same local hours before and after each clock change", pure, () => {
-  // Second Sunday of March and first of November: the Friday before and the Monday after.
+  // The clocks change on the second Sunday of March and the first Sunday of November. Each row has the Friday before
+  // and the Monday after each change.
   const changes: [string, string, string, string][] = [
     ["2018-03-09", "2018-03-12", "2018-11-02", "2018-11-05"],
     ["2019-03-08", "2019-03-11", "2019-11-01", "2019-11-04"],

@@ -202,7 +202,7 @@ Deno.test("parseLocalFile() rejects data of another market or zone, and of more 
     const error = await assertRejects(() => parseLocalFile(text, "x.json"), InvalidParamsError);
     return error.issues.map(({ path, expected }) => `${path.join().replace(/^.*: /, "")}: ${expected}`);
   };
-  // The file would show New York, and move the hours of Hong Kong.
+  // With such a file, Hong Kong would get the sessions and the time zone of New York.
   assertEquals(await issuesOf(data), [
     'calendars.XHKG.mic: "XHKG"',
     'calendars.XHKG.zone: "Asia/Hong_Kong"',
@@ -297,7 +297,7 @@ Deno.test("parseLocalFile() lists at most two hundred mistakes, also for large o
   const many = await messageOf(`{"format":1,"overrides":[\n${Array(4000).fill(wrong).join(",\n")}]}`);
   assertEquals([many.length, many.at(-1)], [202, "and 23799 more"]);
   assertStringIncludes(many[200]!, "days.json:35: overrides.33.");
-  // With a comparison of each name with all others, or of each year with all days, these files would take minutes.
+  // If the parser compared each name with all others, or each year with all days, these files would take minutes.
   const names = (count: number) => Array.from({ length: count }, (_, index) => `"n${index}":1`).join(",");
   const market = await messageOf(`{"format":1,"calendars":{"XHKG":{${names(18_000)}}}}`);
   assertStringIncludes(market[1]!, "days.json:1: calendars.XHKG.n0: expected one of mic");

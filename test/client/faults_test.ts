@@ -268,7 +268,7 @@ Deno.test("short-page: paging continues after a page that is shorter than reques
   });
 });
 
-Deno.test("empty-page: a page without a list in the middle is an error, but not after the end", async () => {
+Deno.test("empty-page: a page without a list is an error in the middle of a list, but not after its end", async () => {
   await withDesk(async ({ gateway, client }) => {
     const list = (limit: number) => client.fills.history({ market: "hk", ...range, limit });
     const all = await list(99).toArray();
@@ -279,7 +279,7 @@ Deno.test("empty-page: a page without a list in the middle is an error, but not 
       error.message,
       "Cannot read fills.history to its end: page 3 came without rows, although more rows follow",
     );
-    // Four pages of a quarter of the list each; the fifth is after the end.
+    // Each page has a quarter of the list, so the fifth page is after the end.
     gateway.faults.arm({ kind: "empty-page", operation: "fills.history", skip: 4 });
     assertEquals(await list(all.length / 4).toArray(), all);
     assertEquals(struck(gateway, "empty-page"), 2);

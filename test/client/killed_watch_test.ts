@@ -25,7 +25,7 @@ for await (const event of client.watch({ securities: [{ type: "hk-stock", symbol
 }
 `;
 
-Deno.test("F30: after a kernel was killed during a watch, the next one watches again with one call, and sees its order", async () => {
+Deno.test("F30: after a kernel was killed during a watch, the next kernel watches again with one call, and sees the killed kernel's order", async () => {
   await using gateway = await startGateway({
     seed: 7,
     days: 2,

@@ -47,7 +47,7 @@ Deno.test("paging requests 99 rows at a time, or the caller's number", async () 
   await client.fundJournal.history({ market: "hk", ...range, limit: 4 }).toArray();
   assertEquals(end.arrived.map(({ body }) => [body.params.queryParamStr, body.params.queryCount]), [
     ["0", 99],
-    ["9", 99], // from the row before the last: only the last row must come again
+    ["9", 99], // starts after row 9, so that only the last row must come again
     ["0", 4],
     ["4", 4],
     ["8", 4],
@@ -261,7 +261,8 @@ for (const [what, nothing] of Object.entries(nothings)) {
       const { rows, list } = await readJournal(count, (page) => page.length === 0 ? nothing : page);
       assertEquals([rows, list.isComplete, list.unproven], [numbersTo(count), true, undefined]);
     }
-    // Without any row, nothing proves that there is a list; only an omitted member counts as an empty list.
+    // If the account has no row at all, no page proves that there is a list. Only an omitted member then counts as an
+    // empty list.
     const { rows, code, list } = await readJournal(0, () => nothing);
     const isLeftOut = what === "data: {}";
     assertEquals([rows, code], isLeftOut ? [[], undefined] : [undefined, "no-answer"]);
@@ -327,7 +328,7 @@ Deno.test("rows added at the start of a list are detected, and identical rows ar
   assertEquals(rows, numbersTo(50));
 });
 
-Deno.test("alternating pages are detected at the third one, by cursor and by number", async () => {
+Deno.test("alternating pages are detected at the third page, with paging by cursor and by number", async () => {
   const rows = (page: number, count: number) =>
     Array.from(
       { length: count },
@@ -388,7 +389,7 @@ Deno.test("a broker that rejects the query after the last row leaves the end unp
   );
 });
 
-Deno.test("a page that is missing before the last one by the server's own count is an error", async () => {
+Deno.test("a missing page is an error if the server itself counts more pages", async () => {
   const row = (id: number) => ({ condOrderId: String(id), stockCode: "00700.HK" });
   const answers: Record<string, (page: number) => unknown> = {
     "page-missing": (page) => ({ data: page === 2 ? [] : [row(page)], curPageNo: page, totalPages: 3 }),

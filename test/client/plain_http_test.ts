@@ -69,7 +69,7 @@ Deno.test("commands reject a gateway on another machine, given by flag, environm
   }
 });
 
-Deno.test("another gateway that a recipe names gets no password, even if the settings name no gateway", async () => {
+Deno.test("a gateway that only a recipe names gets no password, even if the settings name no gateway at all", async () => {
   await using elsewhere = listener();
   await using dir = await folder({
     "r.yaml": `name: r\nconnect: { gateway: "${elsewhere.url}" }\nsteps:\n` +

@@ -156,7 +156,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
   assertEquals(warnings, []);
 });
 
-Deno.test("loadSettings() allows trading with a simulator's settings only at the brokers that they name", async () => {
+Deno.test("loadSettings() with a simulator's settings allows trading only at the addresses that these settings name", async () => {
   const own = {
     gatewayUrl: "http://127.0.0.1:4001",
     authUrl: "http://127.0.0.1:4003",

@@ -131,7 +131,7 @@ Deno.test("the default limit for a silent push connection is five minutes, and 0
   const { gatewayUrl: url, pushAddress: push } = gateway.info;
   const real = globalThis.setInterval;
   const delays: (number | undefined)[] = [];
-  // The check for silence counts four ticks of one timer, so its interval is a quarter of the limit.
+  // The check for silence counts four ticks of one timer, so the timer's interval is a quarter of the limit.
   globalThis.setInterval = ((run: () => void, ms?: number) => {
     delays.push(ms);
     return real(run, ms);

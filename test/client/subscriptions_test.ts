@@ -19,7 +19,7 @@ function recorded(failing: (line: string) => boolean = () => false) {
   return { lines, subscriptions: new Subscriptions({ subscribe: send("+"), unsubscribe: send("-") }) };
 }
 
-Deno.test("add() subscribes per topic to new securities, and its end unsubscribes those that no other watch needs", async () => {
+Deno.test("add() subscribes each topic to the securities that are new; the end of a watch unsubscribes those that no other watch needs", async () => {
   const { lines, subscriptions } = recorded();
   const first = await subscriptions.add({ topics: ["quote", "tick"], securities: [stock("A"), stock("B")] });
   const second = await subscriptions.add({ topics: ["quote"], securities: [stock("B"), stock("C")] });
@@ -33,7 +33,7 @@ Deno.test("add() subscribes per topic to new securities, and its end unsubscribe
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("remove() cancels what keep() added and what this client did not subscribe, and leaves running watches", async () => {
+Deno.test("remove() cancels what keep() added and what this client did not subscribe, and nothing that a running watch needs", async () => {
   const { lines, subscriptions } = recorded();
   const wanted = { topics: ["quote" as const], securities: [stock("A"), stock("B")] };
   const end = await subscriptions.add({ topics: ["quote"], securities: [stock("A")] });
@@ -52,7 +52,7 @@ Deno.test("remove() cancels what keep() added and what this client did not subsc
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("keep() leaves its subscriptions when a watch of the same securities ends", async () => {
+Deno.test("the subscriptions of keep() stay when a watch of the same securities ends", async () => {
   const { lines, subscriptions } = recorded();
   const wanted = { topics: ["tick" as const], securities: [stock("A")] };
   const end = await subscriptions.add(wanted);
@@ -63,7 +63,7 @@ Deno.test("keep() leaves its subscriptions when a watch of the same securities e
   assertEquals(lines, ["+ tick A", "- tick A"]);
 });
 
-Deno.test("add() sends a pair once although it is given twice", async () => {
+Deno.test("add() sends each pair of a topic and a security once, although it is given twice", async () => {
   const { lines, subscriptions } = recorded();
   const end = await subscriptions.add({ topics: ["tick", "tick"], securities: [stock("A"), stock("A")] });
   await end();
@@ -85,7 +85,7 @@ Deno.test("add() accepts 200 different securities over all topics, and rejects o
   assertEquals(subscriptions.size, 200);
 });
 
-Deno.test("add() cancels the topics before the one that fails", async () => {
+Deno.test("if one topic fails, add() cancels this topic and the topics before it", async () => {
   const { lines, subscriptions } = recorded((line) => line.startsWith("+ tick"));
   await assertRejects(
     () => subscriptions.add({ topics: ["quote", "tick", "order-book"], securities: [stock("A")] }),
@@ -96,7 +96,7 @@ Deno.test("add() cancels the topics before the one that fails", async () => {
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("add() and its end reach the gateway one after the other", async () => {
+Deno.test("a watch's subscription, its end and the next subscription reach the gateway one after the other", async () => {
   const { lines, subscriptions } = recorded();
   const adding = subscriptions.add({ topics: ["quote"], securities: [stock("A")] });
   const again = adding.then((end) => {

@@ -178,7 +178,7 @@ Deno.test('"cut-push": the stream reconnects, subscribes again and reports the g
   });
 });
 
-Deno.test('a "duplicate-push" is delivered once, a "reorder-push" in the new order, and the order of a "drop-push" is in the list', async () => {
+Deno.test('a "duplicate-push" is delivered once; pushes stay swapped after a "reorder-push"; after a "drop-push", the list has the order', async () => {
   await withDesk(async ({ client, gateway }) => {
     const events = client.watch({});
     await until(events, isConnected);

@@ -89,7 +89,7 @@ Deno.test("exportDayBook() does not accept empty lists for weeks in which the fo
   assertEquals((await quiet.exportDay()).days[0]?.status, "final");
 });
 
-Deno.test("exportDayBook() accepts an empty day whose answers lack lists only if one of its lists is present", async () => {
+Deno.test("exportDayBook() accepts an empty day with missing lists only if at least one list of the day is present", async () => {
   await using book = openBook(bookOf("hk", 5));
   book.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
   const { ok, days: [day] } = await book.exportDay();
@@ -132,7 +132,8 @@ Deno.test("exportDayBook() queries each range of weeks once for all its empty da
   await book.exportDay({ from: "2025-08-14", to: "2025-08-19" });
   const asked = (name: string) => book.broker.calls.filter((call) => call.startsWith(name)).length;
   assertEquals(asked("TradeQueryMarginFundInfo"), 1);
-  // The export queries each day, each trading day with its neighbours, and once the weeks for all of them.
+  // One query for each of the six days, one for each of the four trading days with its neighbours, and one for the
+  // weeks around all of them.
   assertEquals(asked("TradeQueryHistoryDeliverList"), 6 + 4 + 1);
 });
 

@@ -129,7 +129,7 @@ for (const [what, [damage, reason, restoredReason]] of Object.entries(damages)) 
   });
 }
 
-Deno.test("exportDayBook() compares a damaged day with the files that are undamaged", async () => {
+Deno.test("exportDayBook() compares a new reading with the undamaged files of a damaged day", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   await book.exportDay();
   Deno.truncateSync(`${book.out}/${DAY}/fills.jsonl`, 100);

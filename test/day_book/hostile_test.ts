@@ -349,7 +349,7 @@ Deno.test("exportDayBook() reports rows that only one of a day's two lists has",
   assertEquals(differences.filter(({ check }) => check === "rows").map(({ message }) => message), [
     "buy 100 AAPL at 350.20 (order 1, 09:30:05) is in the history but not in today's list",
   ]);
-  // Both lists are kept, so nothing of either is missing when both are read again.
+  // The day keeps both lists, so no row is missing when the export reads both lists again.
   const ordersIn = (name: string) =>
     book.files(DAY)[name]!.trimEnd().split("\n").map((line) => JSON.parse(line).orderId);
   assertEquals([ordersIn("fills.jsonl"), ordersIn("fills.history.jsonl")], [["2", "3"], ["1"]]);

@@ -17,8 +17,8 @@ const RANGE = { from: "2025-08-13", to: "2025-08-15" };
 const MOMENTS = 50;
 
 /**
- * Friday is provisional on the disk and has been cleared since, so an export has a day to replace. Wednesday
- * was removed, so it also has a day to write.
+ * Friday is provisional on the disk and has been cleared since, so the next export has a day to replace. Wednesday
+ * was removed, so the next export also has a day to write.
  */
 async function beforeAndAfter(broker: Simulated, folder: string) {
   await buyOnce(broker);

@@ -32,7 +32,7 @@ Deno.test("exportDayBook() rejects another account, recognized by its orders, an
   }
 });
 
-Deno.test("exportDayBook() rejects an account without orders on the folder's days before it writes a new day", async () => {
+Deno.test("exportDayBook() writes no new day for an account that has no orders on the folder's days", async () => {
   await using book = openBook(bookOf("hk", 5));
   await book.exportDay();
   const before = readTree(book.out);
@@ -47,7 +47,7 @@ Deno.test("exportDayBook() rejects an account without orders on the folder's day
   // A user who is sure of the account names it.
   const named = await book.exportDay({ from: NEXT, to: NEXT, owner: "mine" });
   assertEquals(named.days[0]?.action, "written");
-  // A broker that shows nothing at all is not another account; the day just does not become final.
+  // If the broker shows no rows at all, the export does not conclude that it is another account. The day is disputed.
   book.broker.script = {};
   assertEquals((await book.exportDay({ refresh: true })).days[0]?.action, "disputed");
 });
@@ -91,7 +91,7 @@ Deno.test("exportDayBook() makes no day final for an account that shows none of 
   assertEquals([next.ok, next.days[0]?.status], [true, "final"]);
 });
 
-Deno.test("exportDayBook() accepts only the account's name for a folder, and does not store the name", async () => {
+Deno.test("exportDayBook() rejects a name that is not the name of the folder's account, and does not store the name", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "Savings 8812345" });
   await book.exportDay();
   const text = Deno.readTextFileSync(`${book.out}/account.json`);

@@ -255,7 +255,7 @@ Deno.test("checkFees() adds up the items exactly", () => {
   });
 });
 
-Deno.test("checkAmount() allows half a cent, plus half the last decimal of a rounded mean price for each share", () => {
+Deno.test("checkAmount() allows a difference of half a cent, and at a rounded mean price also half of its last decimal for each share", () => {
   const check = (price: string, quantity: string, amount: string, merged = false) =>
     checkAmount({ symbol: "00700.HK", market: "hk", merged, price, quantity, amount }) === undefined;
   assertEquals(check("0.333", "5", "1.665"), true);

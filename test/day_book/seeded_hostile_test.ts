@@ -232,8 +232,8 @@ async function play(seed: number): Promise<Outcome> {
       if (!answers.has(key)) answers.set(key, isLie ? lie(rows, random, at) : rows);
       const answer = answers.get(key)!;
       if (typeof answer === "string") return answer;
-      // Other tests cover the merged fills of Hong Kong, and lines for trades that get their fees.
-      // Lines of today's list have no date: they belong to the running day.
+      // This test leaves out Hong Kong's merged fills, and the journal lines of trades, which get their fees later.
+      // Other tests check these rows. Lines of today's list have no date: they belong to the running day.
       const isOfDay = kind === "History" || list !== "FundJour" || (market === "us" && now === TIMES[0]);
       const isMerged = market === "hk" && list === "Deliver";
       const comparable = isOfDay && !isMerged ? answer.filter(({ type }) => type !== "5") : [];

@@ -198,7 +198,7 @@ Deno.test("exportDayBook() cleans up what killed runs left, and touches nothing 
   const at = (name: string) => `${folder.path}/${name}`;
   // Killed after the old day was set aside and before the new one was renamed.
   Deno.renameSync(at("2025-08-13"), at(".2025-08-13.previous"));
-  // Killed before the old day that was set aside was removed.
+  // Killed before the export removed the old day that it had set aside.
   Deno.mkdirSync(at(".2025-08-14.previous"));
   // Killed while writing.
   Deno.mkdirSync(at(".2025-08-15.partial"));

@@ -44,7 +44,7 @@ async function assertSame(testAccount: SimulatedAccount, days: string[]): Promis
 Deno.test("exportDayBook() writes the same bytes of final days over every transport", async () => {
   await using testAccount = await openSimulatedAccount({ at: SATURDAY, days: 3, fillsPerDay: 30 });
   const files = await assertSame(testAccount, WEEK_FINAL);
-  // The control: the rows contain the values that could differ, above all the fees without a number on the
+  // The control: the rows contain the values that could differ, above all the fees that have no field number on the
   // socket.
   const rows = files["2025-08-14/fills.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line));
   assertEquals(rows.length, 4 * 30);

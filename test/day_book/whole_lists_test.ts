@@ -107,7 +107,7 @@ Deno.test("exportDayBook() loses no futures fills if the broker rejects their qu
   book.broker.answer = () => undefined;
   assertEquals((await book.exportDay()).days[0]?.status, "final");
   const before = book.files(DAY);
-  // The query is rejected after they were written: the day stays, and the result names the list.
+  // The broker rejects the query after the futures rows were written: the day stays, and the result names the lists.
   book.broker.answer = ({ key }) => key.startsWith("Futures") ? refusal("9999 maintenance") : undefined;
   const { ok, days: [day], differences } = await book.exportDay();
   assertEquals([ok, day?.action], [false, "disputed"]);
@@ -211,7 +211,7 @@ Deno.test("exportDayBook() assigns lines without a date to the day on which it h
   assertEquals([before.days[0]?.rows.fund_journal, before.days[0]?.status], [1, "provisional"]);
 });
 
-Deno.test("exportDayBook() exports an evening before and after clearing, and again, and keeps two identical lines", async () => {
+Deno.test("exportDayBook() keeps two identical lines of an evening that it exports before clearing, after clearing and once more", async () => {
   const [first, second] = [trade("us", "1"), trade("us", "2")];
   const running = [first, second].map(({ fill: { fareVo: _, ...fresh } }) => fresh);
   const interest = { businessBalance: "0.42", type: "122" };

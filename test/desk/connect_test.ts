@@ -63,7 +63,7 @@ Deno.test("connect() with a store records each order, and a second program on th
     gateway: { url: url.replace("127.0.0.1", "localhost"), tradePasswordKey },
   });
   const { foreign } = await client.desk.reconcile({ markets: ["hk"] });
-  // The program reads the lists on start too, so one of the two readings has found the change.
+  // A program also reads the lists when it starts. So either that reading or the one above has found the order.
   await using opened = await openSqlite(store);
   assertEquals(
     await opened.all("select why, state, order_ids, timeout_ms from intent where state <> 'abandoned'"),

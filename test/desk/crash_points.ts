@@ -1,7 +1,7 @@
 /**
- * Kills a program of twenty order writes at every point where it waits, and runs it to its end. Each process is a real
- * one, killed with SIGKILL; the broker is the simulator in this process, behind its real ports. At the end, the broker has
- * each order once, and the store says the same as the broker.
+ * Kills a program of twenty order writes at every point where the program waits, and starts it again until it ends.
+ * Each process is a real one, killed with SIGKILL; the broker is the simulator in this process, behind its real ports.
+ * At the end, the broker has each order once, and the store says the same as the broker.
  *
  * In one run, the program is killed at most once in each of its steps, and is started again after each kill. So twenty
  * kills need twenty-one processes and one run of the program.

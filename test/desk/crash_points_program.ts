@@ -321,8 +321,8 @@ async function runProgram(job: ProgramJob): Promise<void> {
     : gatewayAccount(info.gatewayUrl);
   const intents = () => recentIntents(store, account, { limit: 1_000 });
   const askedAbout: string[] = [];
-  // The desk reads the broker's lists before its first write, here a refused one: the price is not a multiple of the
-  // tick size.
+  // The desk reads the broker's lists before its first write. This first write is refused, because its price is not a
+  // multiple of the tick size.
   const refused = await write(desk.client({ step: "refused" }), { ...program[0]!, price: "201.01" }, "")
     .catch((error) => error);
   if (!(refused instanceof BrokerError)) throw new Error(`not refused: ${refused}`);
@@ -346,13 +346,13 @@ async function runProgram(job: ProgramJob): Promise<void> {
   if (unresolved.length > 0) throw new Error(`unresolved: ${JSON.stringify(unresolved)}`);
   print({ done: true, points: plan.points, foreign: foreign.map(({ orderId }) => orderId), askedAbout });
 
-  /** Writes each step that is not done and whose outcome is not unknown. */
+  /** Writes each remaining step, except a step with an unknown outcome and a step that waits for another step. */
   async function runSteps(): Promise<void> {
     for (const step of program) {
       const { done, unresolved } = outcomesOfSteps(await intents());
       const placed = step.of === undefined ? undefined : done.get(step.of);
       const isReady = step.of === undefined || placed !== undefined && !unresolved.has(step.of);
-      // A change of an order waits for the changes of the same order before it.
+      // An amendment or a cancellation waits until all earlier changes of the same order are done.
       const before = program.slice(0, program.indexOf(step)).filter(({ of }) =>
         of !== undefined && of === step.of
       );

@@ -1,6 +1,6 @@
 /**
- * Kills a program that sends orders at a sample of the points where it waits, and checks that the restarted program places
- * each order once. See `crash_points.ts`.
+ * Tests a program that sends orders: kills it at some of the points where it waits, and checks that the restarted
+ * program places each order once. See `crash_points.ts`.
  */
 import { assert, assertEquals } from "@std/assert";
 import { wantedPoints } from "../support/points.ts";

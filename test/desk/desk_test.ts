@@ -123,7 +123,7 @@ deskTest(
     const { trader, client, desk, simulator: { faults }, last, pass, orderIds } = testAccount;
     const before = await orderIds();
     faults.arm({ kind: "lost-answer", operation: "orders.place", skip: 1 });
-    // Made by hand in the broker's app, after the desk has read the lists and before it sends.
+    // A person places this order in the broker's app, after the desk has read the lists and before the desk sends.
     const beforeWrite = async () => void await client.orders.place(ORDER);
     await assertRejects(() => trader.orders.place(ORDER, { beforeWrite }), OutcomeUnknownError);
     await pass(60_000);
@@ -170,7 +170,7 @@ deskTest(
 );
 
 deskTest(
-  "if an order made elsewhere could be a part of a split order, a person decides which orders belong to it",
+  "if an order made elsewhere could be a part of a split order, a person decides which orders belong to the split order",
   async (testAccount) => {
     const { trader, client, desk, clock, round, intents, orderIds, pass } = testAccount;
     const before = await orderIds();
@@ -214,7 +214,7 @@ deskTest(
     clock.advance(10 * 60_000);
     round();
     const { unresolved } = await desk.reconcile({ markets: ["hk"] });
-    // A part of 200,000 may be the smaller order, and the other way round.
+    // Each order of 200,000 shares may be a part of the large order, or the smaller order.
     assertEquals((await intents()).map(({ state, orderIds }) => [state, orderIds.length]).sort(), [
       ["acknowledged", 1],
       ["unknown", 0],
@@ -279,7 +279,7 @@ deskTest(
 );
 
 deskTest(
-  "an order that was reduced with hsgate ends, although an order made elsewhere has its listing and side",
+  "an intent whose order was reduced with hsgate ends, although an order made elsewhere has the same listing and side",
   async (testAccount) => {
     const { trader, client, intents, pass } = testAccount;
     const { orderId } = await trader.orders.place({ ...ORDER, quantity: "300", price: "0.30" });
@@ -325,7 +325,7 @@ deskTest(
     const { run } = store;
     let count = 0;
     store.run = async (sql, ...values) => {
-      // As if the process were killed between the two.
+      // As if the process were killed between the two records.
       if (sql.startsWith("update intent set order_ids") && ++count === 1) throw new TypeError("killed here");
       return await run.call(store, sql, ...values);
     };
@@ -544,7 +544,7 @@ deskTest(
   },
 );
 
-deskTest("after a clock went back, the time between the readings counts anew", async (testAccount) => {
+deskTest("after the clock jumped back, the desk counts the time between readings from zero", async (testAccount) => {
   const { simulator: { faults }, clock, intents } = testAccount;
   const { desk, ahead } = openAhead(testAccount, 3_600_000);
   const trader = desk.client();

@@ -68,7 +68,7 @@ deskTest(
     for (const hidden of [["orders.today"], ["orders.today", "fills.today"]]) {
       faults.clear();
       faults.arm({ kind: "lost-answer", operation: "orders.place" });
-      // The reading before the order succeeds.
+      // The fault skips the desk's first reading, which comes before the order.
       for (const operation of hidden) faults.arm({ kind: "empty-page", operation, skip: 1, times: 1_000 });
       const desk = open({ onChange: ({ state }) => state === "unknown" && fill(testAccount) });
       const placed = await desk.client().orders.place({ ...order, quantity: `${hidden.length}00` })
@@ -76,7 +76,7 @@ deskTest(
       assertEquals(faults.struck("lost-answer") > 0, true);
       const [intent] = await intents();
       if (hidden.length === 2) {
-        // The control: neither list shows it.
+        // The control: neither list shows the order.
         assert(placed instanceof OutcomeUnknownError);
         assertEquals(intent!.state, "unknown");
         continue;
@@ -103,7 +103,8 @@ deskTest(
     const { orderId } = await trader.orders.place(ORDER);
     const terms = { quantity: "200", price: "549.00" } as const;
     let other = "";
-    // After the reading before the amendment, an order with the new terms appears besides the old one.
+    // The desk reads the lists before the amendment. After this reading, an order with the new terms appears beside the
+    // old order.
     const desk = open({
       guard: async () => void (other = (await client.orders.place({ ...ORDER, ...terms })).orderId),
     });
@@ -132,8 +133,7 @@ deskTest(
     const cancel = { market: "hk", symbol: "00700.HK" } as const;
     const states = async (at: number) =>
       (await intents()).slice(0, at).map(({ kind, state, filled }) => `${kind} ${state} ${filled}`);
-    // The fill comes before the request. The lists show the outcome of the order, which the broker's refusal does not
-    // name.
+    // The fill comes before the request. The broker's refusal does not say that the order was filled, but the lists do.
     const order = await filling(testAccount);
     const first = await trader.orders.place(order);
     const late = open({ guard: () => fill(testAccount) }).client();
@@ -212,7 +212,7 @@ Deno.test("F12: a batch cancellation that was executed in part stays unknown, an
   };
   assertEquals(await reconciled(), ["unknown", 0, 1]);
   await assertRejects(() => desk.client().orders.cancelMany(many), Error, 'is "unknown"');
-  // What is left is found by a query, and is another write.
+  // A query finds the orders that are left. Cancelling them would be another write.
   const left = (await client.orders.today({ market: "hk" }).toArray()).filter(({ status }) =>
     status !== "cancelled"
   );

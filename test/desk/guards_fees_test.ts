@@ -8,7 +8,7 @@ const TENCENT = { market: "hk", symbol: "00700.HK", isBuy: true, price: "400", q
 Deno.test("estimateFees() uses the rates of the listing's market on the day", () => {
   const date = "2025-08-15";
   assertEquals(estimateFees({ ...TENCENT, date }), "72.08"); // as in the example of feesOf()
-  // Until then, the stamp duty was 52.00 instead of 40.00, and the settlement fee 2.00 instead of 1.68.
+  // On this earlier day, the stamp duty was 52.00 instead of 40.00, and the settlement fee 2.00 instead of 1.68.
   assertEquals(estimateFees({ ...TENCENT, date: "2023-11-16" }), "84.40");
   const fills = [{ price: "5.5", quantity: "2" }];
   const totalOf = (market: "us-option" | "hk-future", symbol: string, side: "buy" | "sell") =>

@@ -51,7 +51,7 @@ export interface Market {
   /** Shares that the account can buy. @default 1000000 */
   maxBuy?: string;
   frozenByOrders?: string;
-  /** Quantities of the holdings: the whole, and what may be sold. @default 1000000 of each listing */
+  /** Quantities of each holding: the whole quantity, and the part that may be sold. @default 1000000 of each listing */
   holding?: { quantity: string; sellableQuantity: string };
   /** Contracts that the account may buy or sell. @default 100 */
   contracts?: string;
@@ -71,7 +71,7 @@ export interface Earlier {
   filled?: string;
   /** Quantity that the amended order had before. @default unknown */
   before?: string;
-  /** Price, listing and quantity with which it counts if its params have none. */
+  /** Price, listing and quantity with which the intent counts if its params have none. */
   reference?: string;
   symbol?: string;
   quantity?: string;
@@ -167,7 +167,8 @@ const pathsTo: Partial<Record<IntentState, readonly (readonly [IntentState, "des
 };
 
 /**
- * Checks an order write. Resolves to what the guard rails record for the intent. Rejects if a guard rail refuses the write.
+ * Checks an order write. Resolves to what the guard rails record for the intent. Rejects if a guard rail refuses the
+ * write.
  */
 export async function check(params: object, wanted: WriteCheck = {}): Promise<ApprovedTerms | undefined> {
   const {

@@ -63,7 +63,7 @@ Deno.test("priceCollar compares a price with the other side of the order book to
     "504",
     "(560 / -)",
   );
-  // An order on its own side of the book is compared with the last price only.
+  // An order that does not reach the other side of the book is compared only with the last price.
   await check({ ...ORDER, price: "495" }, { market: { bid: "540", ask: "541" } });
   await check({ ...SALE, price: "605" }, { market: { bid: "540", ask: "541" } });
 });
@@ -103,7 +103,7 @@ Deno.test("priceCollar refuses a trigger that the market has reached, because th
       helps,
     );
   }
-  // A trailing order has no trigger price. An amendment may keep a trigger that the market reaches in the meantime.
+  // A trailing order has no trigger price. An amendment may keep a trigger that the market has reached since the order.
   await check({ ...STOP, orderType: "trailing-stop-limit", triggerValue: "5", trailBy: "spread" }, {
     market,
   });
@@ -166,7 +166,7 @@ Deno.test("an amendment that names another listing or order type than its order 
   });
 });
 
-Deno.test("priceCollar compares an amended conditional order with the trigger that it has", async () => {
+Deno.test("priceCollar compares an amendment of a conditional order with the order's present trigger", async () => {
   const row = { orderId: "7", symbol: "00700.HK", side: "buy", quantity: "100", price: "601" };
   const amend = { market: "hk", symbol: "00700.HK", orderId: "7", quantity: "100" };
   const wanted = (orderType: string, triggerValue: string) => ({
@@ -244,14 +244,14 @@ Deno.test("lot: the quantities that each market accepts", async () => {
   await assertRefuses("lot", { ...odd, quantity: "0.5" }, {}, "a whole number");
   await check({ ...AAPL, quantity: "7" }, us());
   await assertRefuses("lot", { ...AAPL, quantity: "7.5" }, us(), "7 and 8");
-  // Without a quote and without reference data, only a whole number is known to be needed.
+  // Without a quote and without reference data, the guard knows only that the quantity must be a whole number.
   const unknown = { ...ORDER, symbol: "09876.HK" };
   const unquoted = { limits: { quoteMaxAge: "off", priceCollar: "off" }, market: { quote: null } };
   await check({ ...unknown, quantity: "7" }, unquoted);
   await assertRefuses("lot", { ...unknown, quantity: "7.5" }, unquoted, "7 and 8");
 });
 
-Deno.test("lot: on the mainland, an odd lot is sold only as all shares beyond the whole lots, and STAR stocks from 200", async () => {
+Deno.test("lot: on the mainland, an odd lot is allowed only in a sale of all shares beyond the whole lots, and STAR stocks trade from 200 shares", async () => {
   const maotai = { ...SALE, market: "shanghai", symbol: "600519.SH", price: "10" } as const;
   await check({ ...maotai, quantity: "250" }, mainland("350", "350"));
   await check({ ...maotai, quantity: "50" }, mainland("350", "350"));
@@ -267,7 +267,7 @@ Deno.test("lot: on the mainland, an odd lot is sold only as all shares beyond th
   await assertRefuses("lot", { ...star, quantity: "199" }, mainland("0"), "200 or more");
 });
 
-Deno.test("quoteMaxAge: a quote may be as old as the limit, or as far ahead of the broker's clock", async () => {
+Deno.test("quoteMaxAge: by the broker's clock, a quote may be at most the limit in the past or in the future", async () => {
   const at = (ms: number) => ({ market: { quote: { marketTime: quoteTime(MORNING + ms) } } });
   await check(ORDER, at(-60_000));
   await assertRefuses("quoteMaxAge", ORDER, at(-61_000), "61 s old", "at most 60 s");
@@ -275,7 +275,7 @@ Deno.test("quoteMaxAge: a quote may be as old as the limit, or as far ahead of t
   await assertRefuses("quoteMaxAge", ORDER, at(61_000), "61 s ahead");
   await check(ORDER, { ...at(-61_000), limits: { quoteMaxAge: "2m" } });
   await assertRefuses("quoteMaxAge", ORDER, { market: { quote: { marketTime: "" } } }, "with a time");
-  // The broker's clock counts: this machine's is two minutes late.
+  // The broker's clock counts: this machine's clock is two minutes slow.
   await assertRefuses("quoteMaxAge", ORDER, { ...at(-1_000), aheadMs: 120_000 }, "121 s old");
   await check(ORDER, { ...at(-120_000), aheadMs: -120_000 });
 });
@@ -313,11 +313,12 @@ Deno.test("buyingPower: an order may use the broker's figure, and not one lot mo
   await check({ ...SALE, quantity: "400" }, buying("300"));
 });
 
-Deno.test("buyingPower: orders that may be missing from the figure are subtracted, with their fees", async () => {
+Deno.test("buyingPower: orders that may be missing from the broker's figure are subtracted, with their fees", async () => {
   const other = { ...ORDER, quantity: "100", price: "550" };
   for (const state of ["planned", "approved", "sent", "unknown"] as const) {
     const wanted = { ...buying("300"), earlier: [intent(other, { state })] };
-    // The platform fee of each order is fixed: two orders pay it twice, and 200 more would need 15 more.
+    // Each order pays a fixed platform fee of 15. So 300 shares in two orders cost 15 more than in one order, which is
+    // more than the broker's figure.
     await check(ORDER, wanted);
     await assertRefuses(
       "buyingPower",
@@ -358,7 +359,7 @@ Deno.test("buyingPower: the quantity that a refusal names passes, and one lot mo
   }
 });
 
-Deno.test("buyingPower: open orders in the lists count as far as the broker has not frozen funds for them", async () => {
+Deno.test("buyingPower: open orders in the lists count, less the funds that the broker has already frozen for orders", async () => {
   const open = {
     orderId: "7",
     symbol: "00700.HK",
@@ -423,7 +424,7 @@ Deno.test("allowShort: unresolved sales count, and a conditional sale may use th
   await check({ ...SALE, quantity: "400" }, { market, limits: { allowShort: "allow" } });
 });
 
-Deno.test("futures: contracts, open sales and values are compared", async () => {
+Deno.test("futures: the checks compare contracts, open sales and values with their limits", async () => {
   const place = { operation: "futures.place" };
   const quote = { lastPrice: "25000" };
   await check(FUTURE, { ...place, market: { quote, contracts: "2" } });
@@ -567,7 +568,7 @@ Deno.test("maxDayValue: neither cancellations nor orders of other accounts count
   const minute = 60_000;
   const late = intent(ORDER, { plannedAt: midnight - 50 * minute, at: midnight + minute });
   await assertRefuses("maxDayValue", full, { limits, earlier: [late] }, "with 55000");
-  // By the broker's clock it is two hours later than by this machine's, and the next day.
+  // The broker's clock is two hours ahead of this machine's clock, and already shows the next day.
   const stop = { ...STOP, price: "600" };
   const clocks = {
     limits: { maxDayValue: "115000 HKD" },
@@ -678,7 +679,7 @@ Deno.test("maxDayValue: the day of an amendment that names no market is the day 
   await assertRefuses("maxDayValue", amendment, { ...write, limits }, "of earlier orders of this day");
 });
 
-Deno.test("a price that the market ignores lowers the value of an order neither now nor in later checks", async () => {
+Deno.test("a price that the market ignores does not lower the value of an order, neither in its own check nor in later checks", async () => {
   const limits = { maxOrderValue: "20000 USD", maxDayValue: "30000 USD" };
   for (const orderType of ["market", "iceberg-market", "hidden-market"] as const) {
     const cheap = { ...AAPL, orderType, price: "0.01" };
@@ -701,7 +702,7 @@ Deno.test("an earlier conditional order without a price counts with its trigger,
     limits: { maxDayValue: "114999 HKD" },
     earlier: [intent(stop)],
   }, "115000");
-  // An amendment moves the trigger; the larger one counts.
+  // An amendment moves the trigger; the larger trigger counts.
   const amended = {
     kind: "amend",
     operation: "orders.amend",

@@ -1,4 +1,4 @@
-/** Tests of the guard rails: what each one refuses and names, that nothing is sent, and that the nearest value passes. */
+/** Tests of the guard rails: what each one refuses and names, that nothing is sent, that the nearest value passes. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { type LimitTexts, readLimits } from "../../lib/client/limits.ts";
@@ -42,7 +42,7 @@ async function cancelAll({ transport }: Pick<DeskUnderTest, "transport">, client
   }
 }
 
-/** Asserts that a write is refused by a rule with words in its message, and that nothing was sent. */
+/** Asserts that a rule refuses a write, that the message contains the given words, and that nothing was sent. */
 async function assertRefused(
   { count }: Pick<DeskUnderTest, "count">,
   write: () => Promise<unknown>,
@@ -59,7 +59,7 @@ async function assertRefused(
 }
 
 guardTest(
-  "an order within all limits is sent unchanged, and an order over them is only recorded",
+  "an order within all limits is sent unchanged, and an order beyond a limit is only recorded",
   {},
   async (testAccount) => {
     const { guarded, client, intents } = testAccount;
@@ -104,7 +104,7 @@ guardTest(
 );
 
 guardTest(
-  "a quantity off the board lot is refused with both neighbours, and the larger one passes",
+  "the refusal of a quantity off the board lot names the next smaller and larger quantities, and the larger one passes",
   {},
   async (testAccount) => {
     const { guarded } = testAccount;
@@ -138,7 +138,7 @@ const sessions: [string, number, Partial<typeof ORDER> | object, string][] = [
 ];
 for (const [what, time, change, next] of sessions) {
   guardTest(
-    `a session that accepts no such order refuses it and names the next one: ${what}`,
+    `a session refuses an order that it does not accept, and names the next session that does: ${what}`,
     {},
     async (testAccount) => {
       await assertRefused(

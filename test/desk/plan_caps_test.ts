@@ -44,7 +44,7 @@ deskTest(
 );
 
 deskTest(
-  "an order of a plan whose answer was lost counts in full until its outcome is known",
+  "if the answer to a plan's order was lost, the order counts in full until its outcome is known",
   async (testAccount) => {
     await begun(testAccount.store, plan, { account: ACCOUNT, at: testAccount.clock.now() });
     const trader = testAccount.open({ resolveMs: 0 }).client(why);
@@ -107,7 +107,7 @@ deskTest(
   },
 );
 
-deskTest("an order of a plan that ends while the order is checked is not sent", async (testAccount) => {
+deskTest("if a plan ends while one of its orders is checked, the order is not sent", async (testAccount) => {
   const { store, open, count, last } = testAccount;
   await clientOf(testAccount);
   const guard = async () => void await store.run("update rebalance set state = 'stopped'");
@@ -119,7 +119,7 @@ deskTest("an order of a plan that ends while the order is checked is not sent", 
   assertEquals([sent(), (await last()).state], [0, "abandoned"]);
 });
 
-Deno.test("usedOf() counts a filled order in full, because some of its parts may be unknown, and only the fills of a cancelled one", () => {
+Deno.test("usedOf() counts a filled order in full, because some of its parts may be unknown, and of a cancelled order only the fills", () => {
   const intent = (state: IntentState, filled: string) =>
     // usedOf() reads only these members.
     ({ kind: "place", state, filled, params: { quantity: "600" } }) as unknown as Intent;

@@ -130,7 +130,7 @@ Deno.test("two spellings of one code are one listing, for an order, an amendment
   assertEquals(judge(classB, readingWith(order("1", { symbol: "BRK" })), alone).is, "absent");
 });
 
-Deno.test("judge() assigns no order that was placed before the request by the broker's time", () => {
+Deno.test("judge() assigns no order that, by the broker's time, was placed before the request", () => {
   const early = order("1", { placedAt: "2025-08-15 10:28:59" });
   const verdict = judge(intent(), readingWith(early), alone);
   assertEquals(verdict.is, "unprovable");
@@ -138,7 +138,7 @@ Deno.test("judge() assigns no order that was placed before the request by the br
     "missing" in verdict ? verdict.missing : "",
     "a person's decision: the orders 1 have its terms",
   );
-  // The order of the intent itself is found beside it.
+  // judge() still finds the intent's own order beside the earlier order.
   assertEquals(judge(intent(), readingWith(early, order("2")), alone), { is: "sent", orderIds: ["2"] });
   // Controls: clocks that differ by less than a minute, and times that cannot be read.
   for (const placedAt of ["2025-08-15 10:29:00", "10:28:59", "2025-02-30 10:00:00", undefined]) {
@@ -302,7 +302,7 @@ Deno.test("the lists that were read for a later amendment of the order prove a l
   assertEquals(laterProofOf({ ...lost, sentAt: undefined }, [next()]), undefined);
 });
 
-Deno.test("an order of the same listing and side that belongs to nobody may be a lost order with other terms", () => {
+Deno.test("an order of the same listing and side that belongs to no intent may be a lost order with other terms", () => {
   const other = { price: "600", quantity: "900" };
   assertEquals(amendedElsewhere(intent(), readingWith(order("1", other)), new Map()), ["1"]);
   const cases: Record<string, readonly string[]> = {
@@ -370,7 +370,7 @@ Deno.test("two orders after a lost amendment are ambiguous, and an order of anot
   assertEquals(judge(lost, readingWith(ended, fresh), among([], { "2": "other" })).is, "unprovable");
 });
 
-Deno.test("an amendment did not replace an order that was filled completely: a new order with its terms is somebody else's", () => {
+Deno.test("an amendment cannot have replaced an order that was filled completely: a new order with the amendment's terms is somebody else's", () => {
   const lost = amendment({ quantity: "100", price: "549" });
   const filled = order("1", { state: "filled", filled: "100" });
   const fresh = order("2", { quantity: "100", price: "549" });
@@ -432,7 +432,7 @@ Deno.test("provesAbsence() needs readings over time by both clocks, and a later 
   // A later conditional order is in another list, which may lag less.
   const elsewhere = readingWith(order("9", { lists: ["conditionalOrders.today"] }));
   assertStringIncludes(missing({ reading: elsewhere })!, "sent later");
-  // On a later day, by one of the clocks, only the history can show such an order.
+  // If one of the clocks shows a later day, only the history can show such an order.
   const tomorrow = { ...readingWith(order("9")), aheadMs: 24 * 60 * 60_000 };
   assertEquals(
     missing({ reading: tomorrow }),
@@ -473,12 +473,12 @@ Deno.test("provesAbsence() accepts no later order in a list that may not contain
   const evening = at("2025-08-15T17:40:00");
   assert(!proves({ ...hk, now: evening, row: { lists: today } }));
   assert(proves({ ...hk, now: evening, row: { lists: history } }));
-  // By one of the two clocks it is after the close.
+  // One of the two clocks shows a time after the close.
   const [late, early] = [at("2025-08-15T15:30:00"), 45 * 60_000];
   assert(proves({ ...hk, now: late, row: { lists: today } }));
   assert(!proves({ ...hk, now: late, aheadMs: early, row: { lists: today } }));
   assert(!proves({ ...hk, now: late + early, aheadMs: -early, row: { lists: today } }));
-  // The next trading day, an order of that day says nothing of a history that lags.
+  // On the next trading day, an order of that new day does not show whether the history already contains all of Friday.
   assert(!proves({ ...hk, now: monday, row: { lists: today, day: "2025-08-18" } }));
   assert(!proves({ ...hk, now: monday, row: { lists: history, day: "2025-08-18" } }));
   assert(!proves({ ...hk, now: monday, row: { lists: history, day: undefined } }));

@@ -161,7 +161,7 @@ async function followed(store: Store, intent: Intent, reading: ListReading): Pro
   return [state, filled];
 }
 
-Deno.test("a filled part of a split order does not end it while other parts may still appear in the lists", async () => {
+Deno.test("a filled part of a split order does not end the order while other parts may still appear in the lists", async () => {
   await using store = await openSqlite(":memory:");
   const intent = await accepted(store, { market: "hk", symbol: "00700.HK", side: "buy", quantity: "600" });
   const part = { quantity: "200", state: "filled" } as const;

@@ -385,7 +385,7 @@ deskTest("a late answer that agrees with the order found changes nothing", async
 });
 
 deskTest(
-  "an order of which the broker emptied today's list is not proven absent by a later order there, but found in the history",
+  "after the broker has emptied today's list, a later order in it does not prove that a lost order is absent; the history shows the lost order",
   async (testAccount) => {
     const { client, open, clock, simulator: { faults }, intents } = testAccount;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
@@ -440,7 +440,7 @@ deskTest("an unresolved order blocks the same order with its code in another for
 });
 
 deskTest(
-  "a lost cancellation of one order does not prevent another one while the lists show the order open",
+  "a lost cancellation does not prevent another cancellation of the same order while the lists show the order open",
   async (testAccount) => {
     const { trader, client, open, simulator: { faults }, intents, pass, count } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
@@ -468,7 +468,7 @@ deskTest(
 );
 
 deskTest(
-  "a cancellation that the broker shows as pending resets the count of readings without its effect",
+  "a cancellation that the broker shows as pending resets the count of readings that do not show its effect",
   async (testAccount) => {
     const { trader, client, open, simulator: { faults }, last, pass } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
@@ -587,7 +587,7 @@ deskTest("an order does not expire only because this machine's clock is ahead", 
 });
 
 deskTest(
-  "the order that a conditional order places belongs to its intent, and its fills count; a trigger does not count as a fill",
+  "the order that a conditional order places belongs to the conditional order's intent, and its fills count; a trigger does not count as a fill",
   async (testAccount) => {
     const { trader, client, desk, last, pass } = testAccount;
     const [quote] = await client.quotes.latest({ securities: [TENCENT] });
@@ -648,7 +648,7 @@ deskTest(
       "the order that it placed when it triggered",
       "working",
     ]);
-    // A wrong order, and a correction after it has ended.
+    // The person names a wrong order, and corrects this after the intent has ended with that order.
     await decide({ hasPlaced: [byHand] });
     await pass(60_000);
     assertEquals([(await last()).state, (await last()).childIds], ["filled", [byHand]]);
@@ -673,7 +673,7 @@ deskTest(
 );
 
 deskTest(
-  "a person ends an order of an earlier day that the lists show no longer, and not one of today",
+  "if the lists no longer show an order, a person can end its intent on a later day, but not on the order's own day",
   async (testAccount) => {
     const { trader, client, open, clock, last, pass } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);

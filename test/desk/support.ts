@@ -38,7 +38,7 @@ export interface DeskUnderTest extends AccountUnderTest {
   pass(ms: number, turns?: number): Promise<void>;
 }
 
-/** Returns a machine on the simulated clock, whose timers fire at once and advance it. */
+/** Returns a machine on the simulated clock. Its timers fire at once and advance the clock. */
 export function simulatedMachine(clock: AccountUnderTest["clock"]): Machine {
   let ids = 0;
   return {

@@ -90,7 +90,7 @@ Deno.test("gatewayOperations are the 53 of the documents, 37 of them in the API 
 });
 
 Deno.test(
-  "these reads have days as parameters, and these reads of the present state name the operation for a past day",
+  "the lists of reads that have days as parameters, and of reads of the present state with their operation for a past day",
   pure,
   () => {
     const reads = [...operations.values()].filter(({ effect }) => effect === "read");
@@ -220,7 +220,7 @@ Deno.test("operations that write are exactly these", pure, () => {
 });
 
 Deno.test(
-  "findOperation() finds by hsgate's name and by the broker's, never a variant by the broker's",
+  "findOperation() finds an operation by hsgate's name and by the broker's name, but a variant only by hsgate's name",
   pure,
   () => {
     assertEquals(findOperation("orders.place")?.wire, "TradeEntrust");

@@ -140,7 +140,7 @@ for (const operation of reads) {
   });
 }
 
-Deno.test("only the answers of five reads have no members by name, so they can lack none", () => {
+Deno.test("only the answers of five reads have no members by name, so no member can be missing in them", () => {
   const hasMembers = ({ response: { fields = {} } }: AnyOperation) =>
     Object.values(fields).some(({ type }) => !type.isList || type.fields !== undefined);
   assertEquals(reads.filter((each) => !hasMembers(each)).map(({ name }) => name), withoutMembers);

@@ -112,6 +112,6 @@ Deno.test("over the socket, undefined fields are kept under their numbers", asyn
     }],
   });
   assertEquals([...unknownMembers(orders.today, wireAnswerOf(answer))], [["#90", 1], ["#91", 1], ["#92", 1]]);
-  // Calls that do not request them skip the work.
+  // A call that does not request the broker's own answer skips this work.
   assertEquals(wireAnswerOf(decodeAnswer(context, response, { messages })), undefined);
 });

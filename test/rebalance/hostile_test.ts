@@ -115,7 +115,7 @@ Deno.test("mostCovered() finds the largest purchase that the cash covers, of few
   };
   const flat = costOf((amount) => isZero(amount) ? "0" : "20", "1.5");
   for (const room of ["0", "19", "170", "170.5", "319", "320", "100000"]) {
-    // Lot by lot, from above.
+    // The slow way: one lot less at a time, until the cash covers the purchase.
     let slow = "1000";
     while (compare(slow, "0") > 0 && compare(flat(slow), room) > 0) slow = subtract(slow, "100");
     const found = mostCovered(room, { most: "1000", lot: "100", costOf: flat });

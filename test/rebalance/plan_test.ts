@@ -270,7 +270,7 @@ Deno.test(
       value: "code, weight",
       expected: "the columns symbol and weight: correct the first line",
     }]);
-    // A spreadsheet may show the first of two columns, and the reader would use the second one.
+    // If a column occurs twice, a spreadsheet may show the first one, and the reader would use the second one.
     for (
       const twice of ["symbol,weight,weight\nAAPL,0.10,0.90\n", "symbol,symbol,weight\nAAPL,MSFT,0.10\n"]
     ) {

@@ -52,7 +52,7 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
       "2025-08-17T00:00+08:00",
       "2025-08-16 is over in Asia/Hong_Kong",
     ],
-    // If the next session opens on that date, only until then.
+    // If the next session opens on that date, the slot is on time only until the open.
     [{ ...friday, date: "2025-08-14" }, [], "2025-08-15T01:00+08:00", "2025-08-15T09:29+08:00", undefined],
     [
       { ...friday, date: "2025-08-14" },
@@ -69,7 +69,8 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
       "2025-08-15T12:00+08:00",
       "XHKG has opened its session of 2025-08-15",
     ],
-    // Data of another exchange belongs to its next session once that has opened: New York, at 21:30 in Hong Kong.
+    // Once another exchange has opened its next session, its data belongs to that session: New York, at 21:30 in Hong
+    // Kong.
     [friday, ["XHKG", "XNYS"], "2025-08-15T09:20+08:00", "2025-08-15T21:29+08:00", undefined],
     [
       friday,
@@ -78,7 +79,7 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
       "2025-08-15T21:30+08:00",
       "XNYS has opened its session of 2025-08-15",
     ],
-    // Without a calendar, the queried exchange decides: Monday evening in New York ends at noon.
+    // Without a calendar, the day of the queried exchange counts: New York's Monday ends at noon on Tuesday in Hong Kong.
     [tuesday, ["XNYS"], "2025-08-19T06:00+08:00", "2025-08-19T11:59+08:00", undefined],
     [
       tuesday,
@@ -88,7 +89,7 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
       "2025-08-18 is over in America/New_York",
     ],
     [tuesday, ["XNYS"], "2025-08-19T23:00+08:00", "2025-08-20T02:00+08:00", undefined],
-    // Without either, the date in the schedule's time zone.
+    // Without a calendar and without an exchange, the date in the schedule's time zone counts.
     [tuesday, [], "2025-08-19T06:00+08:00", "2025-08-19T23:59+08:00", undefined],
     [tuesday, [], "2025-08-19T06:00+08:00", "2025-08-20T00:00+08:00", "2025-08-19 is over in Asia/Hong_Kong"],
     // Outside the calendars only dates are known.

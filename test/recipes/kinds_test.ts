@@ -554,7 +554,7 @@ Deno.test("convert-report limits columns and cells before it makes the table, an
   ]);
 });
 
-Deno.test("convert-report lets other work run after each row of large cells, and rejects larger rows", async () => {
+Deno.test("convert-report lets other work run after each row of large cells, and rejects a row of more than 2,000,000 characters", async () => {
   using folder = temporaryFolder();
   const convert = (from: string, to: string) =>
     runStep(undefined, { uses: "convert-report", given: { from, to } }, { out: folder.path });

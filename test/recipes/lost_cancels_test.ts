@@ -9,7 +9,7 @@ import { farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts"
 /** States of an order, by their codes on the wire. */
 const [OPEN, CANCEL_PENDING, CANCELLED, FILLED] = ["2", "3", "6", "8"];
 
-/** A gateway with orders, whose writes act and answer as the test says. */
+/** A gateway with orders. The test says what each write does, and what the gateway answers. */
 function scripted(
   states: Map<string, string>,
   onWrite: (path: string, params: Record<string, unknown>) => Reaction,
@@ -62,7 +62,7 @@ async function cancelOpen(url: string): Promise<CancelledOrders> {
 
 const idOf = (params: Record<string, unknown>) => String(params.entrustId);
 
-Deno.test("a cancellation that arrives after the fill: the list shows it, and it is sent once", async () => {
+Deno.test("a cancellation that arrives after the fill: the list shows the fill, and the cancellation is sent once", async () => {
   for (const answer of [refused("order is filled"), refused("1008 call failed"), "hang-up"] as const) {
     const states = new Map([["1", OPEN], ["2", OPEN]]);
     const { end, writes } = scripted(states, (_path, params) => {

@@ -229,7 +229,7 @@ export default defineStep({
   assertEquals(output, { ok: true, who: "nobody" });
 });
 
-Deno.test("refuseCode() names a foreign package alike, whether or not Deno has its list of versions", () => {
+Deno.test("refuseCode() names a foreign package in the same way, whether or not Deno has the package's list of versions", () => {
   for (const reason of ["The lockfile is out of date.", "not found in cache, --cached-only is specified."]) {
     const { message } = refuseCode(new URL("file:///recipes/own_step.ts"), reason);
     assertEquals(
@@ -373,7 +373,7 @@ Deno.test("a step does not run if it or one of its imports was edited after the 
   await assertRejects(run, OwnStepError, changed);
 });
 
-Deno.test("a step's child processes end with it, and it waits for none", async () => {
+Deno.test("a step's child processes end with the step, and the step waits for none of them", async () => {
   const body = `const child = new Deno.Command("sh", { args: ["-c", "WORDS"] }).spawn();
     child.unref();
     context.log("info", String(child.pid));
@@ -524,7 +524,7 @@ Deno.test("folders of killed programs are removed at the next start, but no fold
     if (lock) await Deno.writeTextFile(`${path}/lock`, "");
     await Deno.utime(path, at, at);
   }
-  // Opening a named pipe to write waits for a reader, and another user's folder may hold one.
+  // A folder of another user may contain a named pipe, and opening a named pipe for writing waits for a reader.
   const hasPipes = Deno.build.os !== "windows";
   const pipes = hasPipes ? ["hsgate-step-foreign", "hsgate-step-pipe"] : [];
   for (const name of pipes) {
@@ -689,7 +689,7 @@ Deno.test("a step that names more files than it may have is rejected before they
   }
 });
 
-Deno.test("finding imports reads no device and no file outside, even for an import that only Deno finds", async () => {
+Deno.test("finding imports reads no device and no file outside the folder, even for an import that only Deno finds", async () => {
   for (
     const line of [
       'import "./big.ts";',

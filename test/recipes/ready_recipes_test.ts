@@ -194,8 +194,8 @@ Deno.test("recipes/bar_archive.yaml makes the same archive in two runs, during a
   await runIn(once.path);
   const whole = readTree(resumed.path);
   assertEquals(whole, readTree(once.path));
-  // A day has 66 bars of 5 minutes. Those from 9:30 to 10:25 were complete, that of 10:30 was not: 54 are new or
-  // changed.
+  // A day has 66 bars of 5 minutes. The 12 bars from 9:30 to 10:25 were complete, and the bar of 10:30 was not: 54 bars
+  // are new or changed.
   const lines = (tree: Record<string, string>) =>
     tree["out/archive/bars/00700.HK/5m/2025.jsonl"]!.split("\n").length;
   assertEquals([lines(whole) - lines(unfinished), early!.resumedAt, late!.resumedAt], [

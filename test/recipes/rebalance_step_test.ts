@@ -107,7 +107,7 @@ deskTest(
 );
 
 deskTest(
-  "a plan is refused if its recipe changes before the execution begins, approved or not, and nothing is sent",
+  "a plan, approved or not, is refused if its recipe changes before the execution begins, and nothing is sent",
   async (testAccount) => {
     const { clock, store } = testAccount;
     const desk = await withDesk(testAccount);
@@ -117,7 +117,7 @@ deskTest(
     const portfolio = { market: "hk", targets: { "00700.HK": "0.3" } };
     const given = rebalanceStep.params.parse({ mode: "confirm", portfolio });
     const noted: Noted = { artifacts: [], logs: [] };
-    /** Runs the step until it waits for the approval, and edits the recipe then. */
+    /** Runs the step, and edits the recipe when the step waits for the approval. */
     const run = async (key: string, edit: (plan: PlanRecord) => Promise<void>) => {
       await Deno.writeTextFile(recipeFile, TEXT);
       let isEdited = false;

@@ -884,7 +884,7 @@ Deno.test("lastSessions() counts days on which one of the markets has opened", (
   });
 });
 
-Deno.test("limits of a recipe narrow those of the account; check reports a wider one as a mistake, with its line", async () => {
+Deno.test("limits of a recipe narrow those of the account; check reports a wider limit as a mistake, with its line", async () => {
   const text = (limits: string) =>
     `name: buy\nlimits: ${limits}\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n`;
   const account = readLimits({

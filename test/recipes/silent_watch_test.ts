@@ -140,7 +140,7 @@ steps:
   };
 }
 
-Deno.test("watch records a push with an impossible time with its offset and a gap, and continues", async () => {
+Deno.test("watch records a push that has an impossible time, notes the time's offset and a gap, and continues", async () => {
   const now = at("2025-08-15T10:30+08:00");
   await using recording = await startRecording(now);
   const { far, folder } = recording;

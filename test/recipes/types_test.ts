@@ -334,7 +334,7 @@ Deno.test("a check rejects a keep-login by cron or calendar whose slots are too 
   const byParam = "params: { life: 30m }\n";
   assertEquals((await recipe(cron("0 * * * *"), "${{ params.life }}", byParam)).length, 1);
   assertEquals((await recipe("{ every: 40m }", "${{ params.life }}", byParam)).length, 1);
-  // Control: often enough, over lunch, over midnight, and a longer lifetime.
+  // Controls: patterns that run often enough, also around a lunch break and midnight, and a longer lifetime.
   for (const pattern of ["*/10 9-16 * * 1-5", "*/5 21-23,0-4 * * *", "* * * * *"]) {
     assertEquals([pattern, await recipe(cron(pattern))], [pattern, []]);
   }

@@ -29,7 +29,7 @@ Deno.test("writtenImports() finds the end of each template expression, whatever 
 });
 
 Deno.test("writtenImports() takes time in proportion to the text, and always ends", () => {
-  // With a search of the rest of the file from each place, each of these texts would take a quarter of an hour.
+  // If the function searched the rest of the file from each place, each of these texts would take a quarter of an hour.
   const units = [
     "import ",
     "import{",

@@ -45,7 +45,7 @@ Deno.test("twap sends ten equal children at equal intervals", () => {
   assertEquals(times(desk, id).slice(0, 4), ["10:00:00", "10:02:00", "10:04:00", "10:06:00"]);
 });
 
-Deno.test("vwap divides what remains among the child orders by the previous day's volume in their intervals", () => {
+Deno.test("vwap divides what remains among the child orders in proportion to the previous day's volume in their intervals", () => {
   const desk = open(MORNING);
   const id = start(desk, {
     ...bank,
@@ -70,7 +70,7 @@ Deno.test("vwap divides what remains among the child orders by the previous day'
   assert(new Set(expected).size > 3, "the market does not trade evenly");
 });
 
-Deno.test("pov keeps what it has sent at its percentage of what the market trades, once per interval", () => {
+Deno.test("once per interval, pov raises what it has sent to its percentage of what the market has traded", () => {
   const desk = open(MORNING);
   const settings = { percent: "1", intervalSec: 120 };
   const id = start(desk, { ...bank, strategy: "pov", quantity: "140000", settings });

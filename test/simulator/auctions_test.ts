@@ -95,7 +95,7 @@ Deno.test("the opening auction fills at the day's open, at one moment for all st
   assertEquals(queue?.ahead, level.volume);
 });
 
-Deno.test("an auction fills the account's orders up to a quarter of its volume; then only at-auction orders are cancelled", () => {
+Deno.test("an auction fills the account's orders up to a quarter of the auction's volume; of the rest, only at-auction orders are cancelled", () => {
   const symbol = "00001.HK";
   const { open: price, volume } = shared.dayBar(symbol, "2025-08-18")!;
   let dropped = 0;

@@ -592,7 +592,8 @@ Deno.test("futures.place can sell short, and an open position is settled at the 
   const gain = multiply(subtract(sold!.fillPrice!, bought!.fillPrice!), "50");
   assertEquals(subtract(look().funds.cash!, cash), subtract(`${gain}.00`, "64.16"));
 
-  // Thursday the 28th is the last day, also of the mini contract from the generated past, at ten dollars a point.
+  // Thursday the 28th is also the last day of the mini contract, which the account bought in its generated past. One
+  // point of this contract is worth ten dollars.
   const [mini] = look().holdings;
   assertEquals([mini?.symbol, mini?.quantity], ["MHI2508.HK", "1"]);
   desk.clock.set(Date.parse("2025-08-28T11:30:00Z"));
@@ -605,7 +606,7 @@ Deno.test("futures.place can sell short, and an open position is settled at the 
   assertEquals(own.funds.netAssets, own.funds.cash);
 });
 
-Deno.test("an index future trades until 16:00 on its last day, the others until 16:30", () => {
+Deno.test("an index future trades until 16:00 on its last day, and on other days until 16:30", () => {
   const desk = open(Date.parse("2025-08-28T07:59:59Z"));
   const price = (symbol: string) =>
     String(Math.floor(Number(shared.lastPrice(symbol, desk.clock.now())) * 0.97));

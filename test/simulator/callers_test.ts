@@ -1,4 +1,4 @@
-/** Tests requests that a web page can make a browser send to the simulator's HTTP ports, over real sockets. */
+/** Tests requests that a web page can send, through a browser, to the simulator's HTTP ports. Uses real sockets. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { demandOwnCaller } from "../../lib/endpoints/callers.ts";
 import { HttpProblem } from "../../lib/endpoints/http_input.ts";
@@ -107,7 +107,7 @@ Deno.test("the path for notices reads the text of every format, and rejects web 
   assertEquals(await send({ text: "page" }, { "content-type": "text/plain" }), 400);
   assertEquals(await send({ text: "page" }, { origin: "http://evil.example" }), 403);
   assertEquals(texts.length, 4);
-  // Without a reader, the path is like every other unknown one.
+  // If the program does not read notices, their path is unknown, like any other.
   await using other = await start();
   assertEquals(
     await statusOf(portOf(other.info.gatewayUrl), { host: new URL(other.info.gatewayUrl).host }, {

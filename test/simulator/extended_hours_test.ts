@@ -29,7 +29,7 @@ Deno.test("after-hours trading begins at the close, and pre-market trading ends 
     assertEquals(late, market.dayBar(symbol, next)!.open);
     assertEquals(early, last);
   }
-  // Nothing trades between both, and options trade in the regular hours only.
+  // Nothing trades between these two sessions, and options trade only in the regular hours.
   assertEquals(market.prints("AAPL", newYork(DATE, "20:00:00"), newYork(NEXT, "03:59:59"), wide), []);
   const expiry = market.optionExpiries("AAPL", newYork(DATE, "10:00:00"))[0]!;
   const [option] = market.optionCodes("AAPL", expiry, {}, newYork(DATE, "10:00:00"));
@@ -272,7 +272,7 @@ Deno.test("a night session leads from the close of the day session to the next o
     assertEquals(night.at(-1)?.price, market.dayBar(symbol, NEXT)!.open);
     assert(night.at(-1)!.at < hk(NEXT, "03:00:00"));
   }
-  // A contract has none after its last day, and a half-day has none.
+  // There is no night session after a contract's last day, nor after a half-day.
   assertEquals(nightOf(HSI, "2025-08-28"), []);
   assertEquals(nightOf("MHI2509.HK", "2025-08-28").length > 0, true);
   assertEquals(nightOf("HSI2501.HK", "2024-12-24"), []);
@@ -341,12 +341,12 @@ Deno.test("futures trade at night on request, and the night belongs to the next 
   assert(fees > 0 && fees < 200, `fees of ${fees}`);
 });
 
-Deno.test("an order of the day session takes part in the night session only on request, then with its place in the lists", () => {
+Deno.test("an order of the day session takes part in the night session only on request, and stays at its place in the lists", () => {
   const symbol = "HTI2512.HK";
   const evening = hk(DATE, "16:00:00");
   const lows = [nightOf(symbol, DATE), market.prints(symbol, evening, hk(DATE, "16:30:00"))]
     .map((prints) => prints.reduce((least, { price }) => Math.min(least, Number(price)), Infinity));
-  // A price that is traded at night and not before.
+  // A price that is traded in the night session, and not in the last half-hour of the day session.
   const [night, day] = lows as [number, number];
   const seen = night < day ? { side: "buy", price: String(night) } : undefined;
   assert(seen !== undefined, "this day's night session goes lower than its last half-hour");

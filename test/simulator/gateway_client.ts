@@ -21,7 +21,7 @@ export const ENCRYPTED = "Nh5LaY5FUfVVAl6erwj6bQ==";
 /** A wrong password, "999999", encrypted in the same way. */
 export const ENCRYPTED_WRONG = "KDj5/xOHv8AScxitNMYQbQ==";
 
-/** Starts a gateway with a stopped clock that only pushes on request. */
+/** Starts a gateway that pushes only on request. Its clock is stopped. */
 export async function start(
   options: Partial<GatewayOptions> = {},
 ): Promise<SimulatedGateway & { manual: ManualClock }> {

@@ -402,7 +402,7 @@ Deno.test("optionExpiries() are Fridays, or the Thursday before a holiday", pure
     ...["2025-08-15", "2025-08-22", "2025-08-29", "2025-09-05", "2025-09-12", "2025-09-19", "2025-09-26"],
     ...["2025-10-03", "2025-10-17", "2025-11-21", "2025-12-19", "2026-01-16", "2027-01-15"],
   ]);
-  assert(market.optionExpiries("MSFT", ny("2026-06-01T11:00:00")).includes("2026-06-18")); // 19 June is one
+  assert(market.optionExpiries("MSFT", ny("2026-06-01T11:00:00")).includes("2026-06-18")); // 19 June is a holiday
   assertEquals(market.optionExpiries("00700.HK", at), []);
 });
 

@@ -20,7 +20,7 @@ const limitAt = (factor: number, at = MORNING) =>
 Deno.test("a participant takes an odd lot whole: a sale at a discount, a purchase at a premium", () => {
   for (const [side, factor] of [["buy", 1.05], ["sell", 0.95]] as const) {
     const desk = open(MORNING);
-    // Shares to sell: the purchase of a board lot.
+    // Buys a board lot, so that the account has shares to sell.
     desk.place({ ...odd, orderType: "enhanced-limit", quantity: "100", side: "buy", price: limitAt(1.002) });
     desk.to(MORNING + 10_000);
     const id = desk.place({ ...odd, side, price: limitAt(factor) });

@@ -13,7 +13,7 @@ const openIn = (seed: number, at: number) => {
   return { ...open(at, { seed, market, days: 2 }), market };
 };
 
-Deno.test("Hong Kong: a move of 10% in five minutes starts five minutes within fixed limits", () => {
+Deno.test("Hong Kong: a move of 10% in five minutes starts a cooling-off period of five minutes with fixed price limits", () => {
   // At 11:35:18.968 a trade at 40.75 is more than 10% from the last trade five minutes before, at 37.00.
   const date = "2025-04-07";
   const desk = openIn(11, hk(date, "11:35:00"));
@@ -38,7 +38,7 @@ Deno.test("Hong Kong: a move of 10% in five minutes starts five minutes within f
     low: "33.30",
     high: "40.70",
   }]);
-  // A stop at a price outside the limits triggers only at the first trade after them.
+  // A stop at a price outside the limits triggers only at the first trade after the period.
   const stop = { ...buy, orderType: "stop-loss-limit", triggerValue: "41.00", price: "0", validDays: 1 };
   desk.place(stop);
   const stopStatus = () =>
@@ -102,7 +102,7 @@ Deno.test("a jump in a script starts a cooling-off period, except in the first 1
     if (expected === 0) continue;
     assert(Date.parse(pauses[0]!.from) >= start && Date.parse(pauses[0]!.from) < start + 60 * SECOND);
     assert(Number(pauses[0]!.low) > 520 && Number(pauses[0]!.high) < 660, JSON.stringify(pauses));
-    // The price is at 500.00, but no trade is for the account until the period ends.
+    // The price is at 500.00, but the account's order gets no trade until the period ends.
     assertEquals(desk.fillsOf(id), []);
     desk.to(Date.parse(pauses[0]!.until) + 60 * SECOND);
     assert(desk.fillsOf(id).length > 0);
@@ -192,7 +192,7 @@ Deno.test("pauses give the same fills however often the broker is queried", () =
   assert(often.fills.length > 0);
 });
 
-/** Returns the pauses of a listing on 2025-08-18 if its price jumps, each as its kind and minute of Hong Kong or New York. */
+/** Returns a listing's pauses on 2025-08-18 if its price jumps, each as its kind and its local minute. */
 function pausesOf(symbol: string, ...jumps: readonly (readonly [time: string, to: string])[]): string[] {
   const [date, zone] = ["2025-08-18", symbol.endsWith(".HK") ? "Asia/Hong_Kong" : "America/New_York"];
   const plan = scriptPlan(jumps.map(([time, to]) => ({ what: "price", symbol, at: `${date} ${time}`, to })));
@@ -220,7 +220,7 @@ Deno.test("only the two nearest months of an index future have limits", () => {
   assertEquals(found, [["cooling-off 10:30"], ["cooling-off 10:30"], []]);
 });
 
-Deno.test("United States: the band is twice as wide from 15:35, also of a stock that fell below 3.00 today", () => {
+Deno.test("United States: the band is twice as wide from 15:35; a stock that fell below 3.00 today keeps the band of its previous close", () => {
   const pause = (time: string, end: string) => [`limit-state ${time}`, `trading-pause ${end}`];
   const market = new SimulatedMarket({ seed: 1 });
   const jump = (time: string, factor: string): [string, string] => {
@@ -234,7 +234,7 @@ Deno.test("United States: the band is twice as wide from 15:35, also of a stock 
   assertEquals([jumps("2.60"), jumps("2.80")], [[], pause("12:00", "12:00")]);
 });
 
-Deno.test("United States: a stock whose previous close is 3.00 or less has 20%, below 0.75 at most 0.15", () => {
+Deno.test("United States: the band of a stock whose previous close is 3.00 or less is 20%, and below 0.75 at most 0.15", () => {
   const isPaused = (close: string, to: string) => {
     const plan = scriptPlan([
       { what: "price", symbol: "AAPL", at: "2025-08-15 14:00", to: close },

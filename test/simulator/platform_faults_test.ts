@@ -158,7 +158,7 @@ Deno.test("socket fault silence sends nothing more, not even heartbeats, and kee
   await sendFunds(trade);
   // A connection is read in order, so the heartbeat before this call was handled too.
   await until(() => state().callsTaken === taken + 1);
-  // Without an operation it strikes a heartbeat as well.
+  // If the fault names no operation, it strikes a heartbeat too.
   faults.arm({ kind: "silence" });
   await hq.beat();
   await until(() => faults.struck("silence") === 2);

@@ -24,7 +24,7 @@ const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
 const HOUR = 3_600_000;
 const TENCENT = message([[1, 10000], [2, "00700.HK"]]);
 
-/** Starts a platform with a stopped clock that only pushes on request. */
+/** Starts a platform that pushes only on request. Its clock is stopped. */
 async function start(options: Partial<PlatformOptions> = {}): Promise<SimulatedPlatform> {
   const clock = new ManualClock(MORNING);
   return await startPlatform({
@@ -145,7 +145,7 @@ Deno.test("platform tokens are valid for three hours, and every call extends the
   assertEquals(await servers(), "1014", "an expired token stays expired");
 });
 
-Deno.test("platform login displaces the token of an earlier one", async () => {
+Deno.test("platform login displaces the token of an earlier login", async () => {
   await using platform = await start();
   const { info } = platform;
   const first = await logIn(info);
@@ -485,7 +485,7 @@ Deno.test("platform keeps one trade connection: a newer InitConnect displaces th
   assertEquals(await older.next(), undefined);
   assertEquals((await hq.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
 
-  // A connection that only sends heartbeats is closed at the next one.
+  // A connection that sends only heartbeats is closed at its next heartbeat.
   assertEquals((await idle.init()).code, "0000");
   await newer.beat();
   assertEquals(await newer.next(), undefined);

@@ -153,7 +153,8 @@ Deno.test("Stock Connect refuses prices outside the price cage, and purchases fa
   const place = (price: string) => open(at).place({ ...order, price });
   const cage = (price: string) =>
     `price "${price}" of "${symbol}" is outside the price cage around ${ask.toFixed(2)}`;
-  // The account can pay for a purchase at the upper edge only if it has the cash; the check of the price comes first.
+  // The account may not have the cash for a purchase at the upper edge. The broker checks the price first, so this does
+  // not matter here.
   const above = add(top, "0.01");
   assertEquals(refused(() => place(above)), cage(above));
   assert(!/cage|bid/.test(textOf(() => place(top))));

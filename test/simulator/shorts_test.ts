@@ -56,7 +56,7 @@ Deno.test("an account may sell short only if the simulator allows it", () => {
   assertStringIncludes(refused(() => allowed.place({ ...sale, ...mainland })), "is not enabled");
 });
 
-Deno.test("a short sale reserves its proceeds and the margin, and its purchase gives the profit to the cent", () => {
+Deno.test("a short sale reserves its proceeds and the margin, and the purchase that closes it gives the profit to the cent", () => {
   const desk = flat();
   const before = desk.funds("us");
   const id = desk.place({ ...sale, price: desk.last("-1") });
@@ -79,7 +79,7 @@ Deno.test("a short sale reserves its proceeds and the margin, and its purchase g
   assertEquals([kind, maxShortClose, positionQuantity], ["short", "20", "-20"]);
 
   desk.to(newYork(DATE, "14:00:00"));
-  // With a short position, the broker sets the direction of a purchase.
+  // While the account has a short position, the broker itself marks a purchase as closing it.
   assertStringIncludes(
     refused(() => desk.place({ ...cover, side: "buy", quantity: "21", price: desk.last("1") })),
     "20 of the short position",
@@ -103,7 +103,7 @@ Deno.test("a short sale reserves its proceeds and the margin, and its purchase g
   );
 });
 
-Deno.test("short sales need margin, borrowed shares and no holding, and count open orders", () => {
+Deno.test("a short sale needs margin and shares to borrow, is refused while the account holds the stock, and open orders count", () => {
   const desk = flat();
   const far = desk.last("40");
   const { maxShortOpen, shortPool } = desk.power("10");

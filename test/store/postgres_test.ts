@@ -216,7 +216,7 @@ const SCRAM = serverMessage("R", 10, "SCRAM-SHA-256\0\0");
 const challenge = (heard: string, rest: string) =>
   serverMessage("R", 11, `r=${/r=([^,\0]*)/.exec(heard)?.[1]}x,${rest}`);
 
-Deno.test("openPostgres() without TLS sends a password only with SCRAM, and only to a server that then proves to know it", async () => {
+Deno.test("openPostgres() without TLS uses a password only with SCRAM, and accepts only a server that proves that it knows the password", async () => {
   const weak = "at least 4096 iterations";
   const unproven = "has not proven that it knows the password";
   const cases: [
@@ -372,7 +372,7 @@ Deno.test("PostgresStore rejects unreadable and too large messages of a server w
         () => openPostgres(`postgres://me@127.0.0.1:${server.port}/d`),
         StoreError,
       );
-      // Rows are large only after the login.
+      // Before the login, the limit for a row is as small as for any other message.
       const expected = what === "a huge row" && !isLoggedIn ? "at most 1048576 are allowed" : why;
       assertStringIncludes(error.message, expected, `${what}, ${isLoggedIn}`);
       assertEquals(error.code, "lost-connection", what);

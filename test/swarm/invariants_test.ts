@@ -1,4 +1,4 @@
-/** Tests that invariants can fail, also some that no seed breaks. */
+/** Tests that invariants can fail, including invariants that no seed breaks. */
 import { assertEquals } from "@std/assert";
 import { compare } from "../../lib/decimal.ts";
 import { type CheckData, invariants, leakOf, quietInvariants } from "../../lib/swarm/invariants.ts";
@@ -101,7 +101,7 @@ Deno.test("an intent may wait for a person only if an order at the broker fits a
   assertEquals(check([{ ...split, params: { ...split.params, quantity: "100" } }, lost], ended)[1], true);
 });
 
-Deno.test("an intent may have the owner's twin only if the owner amended its order, or if the request arrived later", () => {
+Deno.test("an intent may have the owner's identical order only if the owner amended the intent's own order, or if the request arrived later", () => {
   const order = (orderId: string, filled: string, fields: object) =>
     [orderId, { orderId, quantity: "100", filled, status: "filled", by: "desk", ...fields }] as const;
   const check = (own: object, twin: object, late: readonly string[] = []) => {
@@ -217,7 +217,7 @@ Deno.test("the orders of a plan stay within its trades, and a trade has one open
   );
 });
 
-Deno.test("a purchase of a plan is covered by a recent figure of the cash, less its own purchases since", () => {
+Deno.test("a purchase of a plan is covered by a recent figure of the cash, less the plan's own purchases since that figure", () => {
   const MINUTE = 60_000;
   const check = (figures: [minute: number, call: number, amount: string][], at = 10) =>
     belowBuffer("1000", figures.map(([minute, call, amount]) => ({ at: minute * MINUTE, call, amount })), {

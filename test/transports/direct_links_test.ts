@@ -175,13 +175,13 @@ Deno.test("every unreadable first answer causes the same error and the same retr
   const seen = await seenWith(first![1], 8);
   for (const [name, forge] of others) assertEquals(await seenWith(forge, 8), seen, name);
   assertEquals(seen.errors.slice(0, 4).map((text) => text.split(":")[0]), Array(4).fill("first-answer"));
-  // After the fifth consecutive answer, a key must be wrong, so no further connection is made.
+  // After five unreadable first answers in a row, a key must be wrong, so no further connection is made.
   assertEquals(seen.errors.slice(4).map((text) => text.split(":")[0]), Array(4).fill("platform-key"));
   assert(seen.errors[4]!.includes("check the platform key and the developer key"), seen.errors[4]);
   assertEquals([seen.opened, seen.logins, seen.phase], [5, 1, "stopped"]);
 });
 
-Deno.test("four injected first answers do not stop the connection; after a valid one, no number of them does", async () => {
+Deno.test("four forged first answers do not stop the connection; after a valid first answer, no number of forged ones does", async () => {
   for (const [name, forge] of Object.entries(forged)) {
     let count = 0;
     const { errors, opened } = await seenWith((key) => ++count <= 4 ? forge(key) : undefined, 6);
@@ -242,7 +242,7 @@ Deno.test("a connection that unreadable first answers have stopped makes one att
   steady += 3_600_000;
   isForged = false;
   assertEquals(await maxBuy(client), { quantity: "700" });
-  // The pause is over for good: it does not reopen a connection that has stopped for another reason.
+  // The hourly attempts have ended: no attempt reopens a connection that has stopped for another reason.
   isDisplaced = true;
   assertEquals(await codeOf(), "1013");
   steady += 3_600_000;

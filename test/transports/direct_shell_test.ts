@@ -10,7 +10,7 @@ import { directFarEnd, type FarCall } from "./direct_far_end.ts";
 const MAX_BUY = 19;
 const answerOf = (call: FarCall) => call.answer({ told: ["CommonIntResponse", { data: 700 }] });
 
-/** Watches orders during one read. Resolves to the received orders, the reasons of the gaps and the codes of the faults. */
+/** Watches orders during one read. Resolves to the received orders, the reasons of gaps and the codes of faults. */
 async function seenWhile(frames: (call: FarCall) => Uint8Array[], expectedGaps = 0) {
   await using far = await directFarEnd({
     onCall: async (call) => {
@@ -94,7 +94,7 @@ Deno.test("only the first RSA frame of a connection is decrypted, and a first an
   for (const replayed of [old, { ...old, ...displaced }, { id: "", ...displaced }, { id: "0" }]) {
     let opened = 0;
     await using far = await directFarEnd({
-      // More often than unreadable first answers may occur.
+      // Six times, because five unreadable first answers would already stop the connection.
       init: () => ++opened <= 6 ? replayed : {},
       afterInit: encodeFrame(
         { type: "response", signature: new Uint8Array(128).fill(9) },

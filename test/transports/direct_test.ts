@@ -188,7 +188,7 @@ Deno.test("a rejected platform login is not retried automatically", async () => 
   assertEquals(client.transport.state("trade").phase, "stopped");
 });
 
-Deno.test("over direct, a platform without TLS is rejected, and one with an untrusted certificate", async () => {
+Deno.test("over direct, a platform without TLS is rejected, and so is a platform with an untrusted certificate", async () => {
   await using platform = await startQuietPlatform();
   const options = directOptions(platform.info);
   await assertRejects(

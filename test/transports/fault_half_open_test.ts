@@ -40,7 +40,7 @@ Deno.test("a stopped gateway: a read times out, a write has an unknown outcome a
     OutcomeUnknownError,
   );
   assertEquals([read.code, write.code], ["timeout", "timeout"]);
-  // The timeouts of these calls, which are far shorter than the default.
+  // The messages show the timeouts of these calls, which are far shorter than the default.
   for (const { message } of [read, write]) assertStringIncludes(message, "1500 ms");
   child.resume();
   // The kernel has accepted the request. When the gateway continues, it executes the order, and the list shows the

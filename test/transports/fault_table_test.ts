@@ -1,7 +1,7 @@
 /**
- * Lists the tests of each fault for each transport, the order desk and the runner. "All" means a test of the conformance
- * suite, which runs over memory, gateway and direct. Every test also proves that the fault happened: it checks how often
- * the fault occurred, the same call without the fault, or the state of the stopped process.
+ * Lists the tests of each fault for each transport, the order desk and the runner. "All" means a test of the
+ * conformance suite, which runs over memory, gateway and direct. Every test also proves that the fault happened: it
+ * checks how often the fault occurred, the same call without the fault, or the state of the stopped process.
  *
  * F01 response cut after the order was accepted
  * - all: conformance/limits_test.ts "a broken connection: a read is retried and succeeds, a write has an unknown outcome"
@@ -76,7 +76,7 @@
  *
  * F11 a cancellation at the same time as a fill, or after the order has ended
  * - memory: none: the step does the same over each transport, and is tested over the gateway
- * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows it, and it is sent once"
+ * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows the fill, and the cancellation is sent once"
  * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown until a list shows that the order has ended"
  * - direct: none: as above, the step does not depend on the transport
  * - desk: desk/faults_test.ts "F11: a cancellation that loses the race against the fill is sent once, and the lists show its outcome"
@@ -119,7 +119,7 @@
  * F17 the server restarts
  * - memory: none: an endpoint has no process; conformance/pushes_test.ts covers a stream that is cut
  * - gateway: transports/fault_restart_test.ts "a restarted gateway: one login, a gap, restored subscriptions, and the lists show the fill"
- * - gateway: transports/fault_restart_test.ts "a write that is the first call after a restart fails over the gateway, and is not repeated"
+ * - gateway: transports/fault_restart_test.ts "over the gateway, a write that is the first call after a restart fails, and is not repeated"
  * - direct: transports/fault_restart_test.ts "a restarted platform: a new token and session, one trade login, and the lists show the fill"
  *
  * F18 one fill is withheld while all other pushes arrive. No transport can detect it, because pushes have no numbers.
@@ -138,7 +138,7 @@
  * - all: conformance/paging_test.ts "a page that is rejected as busy is requested again, and each row is returned once"
  * - gateway: client/paging_test.ts "a list that becomes empty while it is read, as at midnight, is detected"
  * - gateway: client/paging_test.ts "rows added at the start of a list are detected, and identical rows are not mistaken for them"
- * - gateway: client/paging_test.ts "alternating pages are detected at the third one, by cursor and by number"
+ * - gateway: client/paging_test.ts "alternating pages are detected at the third page, with paging by cursor and by number"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if its day changed between two pages"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if it is emptied during the reading"
  *
@@ -166,7 +166,7 @@
  *
  * F25 the day book before clearing, after clearing, exported a second time, and with two identical lines
  * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
- * - gateway: day_book/whole_lists_test.ts "exportDayBook() exports an evening before and after clearing, and again, and keeps two identical lines"
+ * - gateway: day_book/whole_lists_test.ts "exportDayBook() keeps two identical lines of an evening that it exports before clearing, after clearing and once more"
  * - gateway: day_book/simulated_test.ts "exportDayBook() marks the running day, and makes it final once its fees have arrived"
  * - direct: day_book/transports_test.ts "exportDayBook() writes the same bytes of final days over every transport"
  *
@@ -189,7 +189,7 @@
  * F30 a notebook's kernel that is killed while it watches and trades. For a transport, only the lists show the
  * outcome of writes that were in progress.
  * - memory: none: the broker would end with the process
- * - gateway: client/killed_watch_test.ts "F30: after a kernel was killed during a watch, the next one watches again with one call, and sees its order"
+ * - gateway: client/killed_watch_test.ts "F30: after a kernel was killed during a watch, the next kernel watches again with one call, and sees the killed kernel's order"
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  *
  * @module

@@ -549,8 +549,8 @@ Deno.test("a Date header far from any trading day does not count as the broker's
   }
 });
 
-Deno.test("texts of an answer are read at once, even texts for which a slow pattern would need hours", async () => {
-  // With a pattern that tries each place of such a text again, the time grows with the square of the length.
+Deno.test("texts of an answer are read quickly, even texts for which a slow regular expression would need hours", async () => {
+  // If a regular expression starts again at each place of such a text, its time grows with the square of the length.
   const dots = `${"!".repeat(900_000)}a`;
   const date = `a${" ".repeat(60_000)}b`;
   const head = `HTTP/1.1 200 OK\r\ndate:${date}\r\n`;

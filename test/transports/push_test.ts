@@ -551,7 +551,7 @@ Deno.test("events() does not learn an account from an unreadable push", async ()
   assertEquals(brief(await until(events, isOrder("1"))), ["connected", "unknown", "1"]);
 });
 
-/** Bytes after the body of a push that no definition lists: field 15 with the value 1. */
+/** Bytes that a test adds to the body of a push: field 15 with the value 1, which no definition lists. */
 const UNLISTED = new Uint8Array([0x78, 1]);
 
 Deno.test("events() yields a push once, however its envelope is written", async () => {
@@ -562,7 +562,7 @@ Deno.test("events() yields a push once, however its envelope is written", async 
   const body = orderOf({}).slice(HEADER_LENGTH);
   const again = (...bytes: Uint8Array[]) =>
     encodeFrame({ type: "push" }, new Uint8Array(bytes.flatMap((each) => [...each])));
-  // The last type counts, so one before it changes nothing.
+  // The last type counts, so an earlier type changes nothing.
   const twice = new Uint8Array([0x08, 2]);
   await far.send(orderOf({}), again(body, UNLISTED), again(twice, body), again(UNLISTED, body));
   await far.send(orderOf({ entrustNo: "2" }));
@@ -905,7 +905,7 @@ Deno.test("bytes that never complete a frame do not keep a connection open; a fr
   let sent = 0;
   let isOver = false;
   const trickle = (async () => {
-    // More bytes than this would take four times as long as the limit allows.
+    // Sending every byte would take many times as long as the limit of 200 ms.
     for (; !isOver && sent < part.length; sent++) {
       await far.send(part.subarray(sent, sent + 1)).catch(() => isOver = true);
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -1089,7 +1089,7 @@ Deno.test("timers and other work run during a flood of quotes", async () => {
   clearTimeout(limit);
   sender.stop();
   assert(stream.stats.frames >= 50_000, `${stream.stats.frames} frames`);
-  // About 80; only one or two if reading never yields.
+  // The count is about 80, and only one or two if reading never yields.
   assert(turns >= 10, `${turns} turns`);
 });
 

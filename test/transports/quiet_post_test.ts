@@ -5,7 +5,10 @@ import { farEnd, json } from "../support/far_end.ts";
 
 const TRACER = Symbol.for("opentelemetry.js.api.1");
 
-/** Simulates a runtime with tracing until disposed, so that no `fetch` may get an address. */
+/**
+ * Makes the runtime look as if tracing is on, until disposed. While tracing is on, `postQuietly()` must give no address
+ * to `fetch`, because a trace would show the address.
+ */
 function tracing(): Disposable {
   Reflect.set(globalThis, TRACER, { trace: {} });
   return { [Symbol.dispose]: () => void Reflect.deleteProperty(globalThis, TRACER) };

@@ -210,7 +210,7 @@ Deno.test("inspectFrames() reads a frame with a valid signature even if no valid
   ]);
 });
 
-Deno.test("inspectFrames() does not split a frame that contains the bytes of another, or noise that ends like the start of one", () => {
+Deno.test("inspectFrames() does not split a frame that contains the bytes of another frame, or noise that ends like the start of a frame", () => {
   const [a, b] = [vectors[0]!.frame, vectors[1]!.frame];
   const outer = encodeFrame({ type: "push" }, a);
   assertEquals(inspect(join(outer, b)).map(({ length }) => length), [outer.length, b.length]);

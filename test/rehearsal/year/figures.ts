@@ -1,7 +1,7 @@
 /**
- * Rehearses a recipe over 2025 with `hsgate test`, and reads what happened from its store: what only the simulated market
- * knows (`seen`: the account before the first day, first prices and fills), and the figures that `worked_out.py`
- * works out without any code of hsgate.
+ * Rehearses a recipe over 2025 with `hsgate test`, and reads two things from the rehearsal's store. The first is what
+ * only the simulated market knows (`seen`: the account before the first day, first prices and fills). The second are the
+ * figures that `worked_out.py` works out without any code of hsgate.
  *
  * After a change of the simulated market, renew the files of what was seen, and then the golden files:
  *
@@ -95,7 +95,7 @@ async function readStore(path: string): Promise<{ seen: string; figures: string 
   const seen = [`cash ${cashOf(first.funds)}`, `holds ${shown(holdingsOf(first.holdings))}`];
   const lines: string[] = [];
   let [cash, held] = ["", ""];
-  /** Numbers of the orders of the session before, by order id. */
+  /** Numbers of the previous session's orders, by order id. */
   let numbers = new Map<string, number>();
   for (const day of days) {
     const [before, after] = [morningOf(day), eveningOf(day)];
