@@ -544,7 +544,7 @@ deskTest(
   },
 );
 
-deskTest("after the clock jumped back, the desk counts the time between readings from zero", async (testAccount) => {
+deskTest("after the clock jumped back, the time between readings counts from zero", async (testAccount) => {
   const { simulator: { faults }, clock, intents } = testAccount;
   const { desk, ahead } = openAhead(testAccount, 3_600_000);
   const trader = desk.client();

@@ -79,7 +79,8 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
       "2025-08-15T21:30+08:00",
       "XNYS has opened its session of 2025-08-15",
     ],
-    // Without a calendar, the day of the queried exchange counts: New York's Monday ends at noon on Tuesday in Hong Kong.
+    // Without a calendar, the day of the queried exchange counts. Monday in New York ends at noon on Tuesday in Hong
+    // Kong.
     [tuesday, ["XNYS"], "2025-08-19T06:00+08:00", "2025-08-19T11:59+08:00", undefined],
     [
       tuesday,

@@ -1,7 +1,7 @@
 /**
  * Rehearses a recipe over 2025 with `hsgate test`, and reads two things from the rehearsal's store. The first is what
- * only the simulated market knows (`seen`: the account before the first day, first prices and fills). The second are the
- * figures that `worked_out.py` works out without any code of hsgate.
+ * only the simulated market knows (`seen`: the account before the first day, first prices and fills). The second are
+ * the figures that `worked_out.py` works out without any code of hsgate.
  *
  * After a change of the simulated market, renew the files of what was seen, and then the golden files:
  *
