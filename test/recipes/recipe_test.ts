@@ -275,7 +275,8 @@ Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, a
     "3:9: window: expected at most 500 characters, and there are 900",
   ]);
   // A text under "with" may be longer, also that of a notice's fallback.
-  const notice = `notify: [{ on: failure, uses: webhook, with: { url: "https://a.example", body: { a: b } }, `;
+  const notice =
+    `notify: [{ on: failure, uses: webhook, with: { url: "https://a.example", body: { a: b } }, `;
   const long = `fallback: { with: { url: "https://b.example", body: { a: ${"b".repeat(600)} } } } }]\n`;
   await compileRecipe(`name: x\n${read}${notice}${long}`, "x.yaml", { now });
 });
