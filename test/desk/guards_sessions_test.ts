@@ -89,6 +89,34 @@ Deno.test("session: a contract has no night session after its last day, and no l
   assertEquals(await Promise.all(times.map((at) => accepts(september, at))), [true, true, true]);
 });
 
+Deno.test("session: an amendment has the hours with which its order was placed, and any hours if no intent placed it", async () => {
+  const at = (time: string, zone: string) =>
+    Temporal.PlainDateTime.from(`${FRIDAY}T${time}`).toZonedDateTime(zone).epochMilliseconds;
+  const passes = async (placed: object | undefined, changed: object, now: number) => {
+    const { operation, ...amendment } = { operation: "orders.amend", orderId: "7", ...changed };
+    const order = { market: "us", ...placed, orderId: "7", quantity: "2", side: "buy" };
+    const place = operation.replace("amend", "place");
+    const earlier = placed === undefined
+      ? []
+      : [{ operation: place, params: placed, orderIds: ["7"], at: now - 60_000 }];
+    try {
+      await check(amendment, { operation, now, limits, orders: [{ ...order, ...changed }], earlier });
+      return true;
+    } catch (error) {
+      if (error instanceof BrokerError && error.message.includes("guard rail session ")) return false;
+      throw error;
+    }
+  };
+  const early = at("08:00:00", "America/New_York");
+  const amended = { market: "us", symbol: "AAPL", quantity: "1", price: "200" };
+  const us = await Promise.all([extended, US, undefined].map((placed) => passes(placed, amended, early)));
+  assertEquals(us, [true, false, true]);
+  const night = at("20:00:00", "Asia/Hong_Kong");
+  const { orderType: _, ...terms } = FUTURE;
+  const future = { operation: "futures.amend", ...terms };
+  assertEquals([await passes(afterHours, future, night), await passes(FUTURE, future, night)], [true, false]);
+});
+
 Deno.test("session: a dark-pool order passes at any time, because only the broker checks it", async () => {
   assertEquals(await accepts({ ...HK, orderType: "dark-pool" }, `${FRIDAY}T18:00:00`), true);
 });

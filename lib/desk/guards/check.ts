@@ -81,14 +81,17 @@ export class Check {
   /** The broker's clock minus this machine's. */
   readonly #aheadMs: number;
   readonly #read = new Map<string, Promise<unknown>>();
+  readonly #wasExtended: boolean;
   #order: Order | undefined;
 
-  constructor(limits: Limits, deps: GuardDeps, planned: PlannedWrite) {
+  /** @param wasExtended Whether the amended order, if there is one, may trade outside the regular hours. */
+  constructor(limits: Limits, deps: GuardDeps, planned: PlannedWrite, wasExtended: boolean) {
     this.limits = limits;
     this.deps = deps;
     this.planned = planned;
     this.params = planned.params as OrderParams; // the operation's schema has checked them
     this.#aheadMs = planned.reading?.aheadMs ?? 0;
+    this.#wasExtended = wasExtended;
   }
 
   /** The broker's time. */
@@ -113,7 +116,7 @@ export class Check {
     const order = orderOf(this.planned);
     if (order !== undefined) {
       this.#compare(order);
-      return this.#order = order;
+      return this.#order = { ...order, isExtended: order.isExtended || this.#wasExtended };
     }
     throw this.refuse(
       "amended-order",

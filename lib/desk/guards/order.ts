@@ -94,10 +94,14 @@ export function orderOf({ operation, params: given, reading }: PlannedWrite): Or
     orderType,
     trigger: triggerOf(terms),
     isConditional: isConditional(orderType),
-    isExtended: params.tradingHours === "extended" || params.session === "after-hours",
+    isExtended: isForExtendedHours(params),
     before,
   };
 }
+
+/** Returns whether an order may also trade outside the regular hours. */
+export const isForExtendedHours = ({ tradingHours, session }: OrderParams): boolean =>
+  tradingHours === "extended" || session === "after-hours";
 
 /** Returns whether the broker keeps orders of a type until they are triggered. */
 export const isConditional = (orderType: string | undefined): boolean =>

@@ -10,7 +10,10 @@ import type { Limits } from "../../client/limits.ts";
 import type { PlannedWrite } from "../desk.ts";
 import type { ApprovedTerms } from "../intent.ts";
 import { allowShort, buyingPower } from "./broker_figures.ts";
+import { findIntent, ownedOrders } from "../queries.ts";
+import { LONGEST_ORDER_MS } from "../records.ts";
 import { Check, type GuardDeps, type Rule } from "./check.ts";
+import { isForExtendedHours, type OrderParams } from "./order.ts";
 import { priceCollar, tick } from "./prices.ts";
 import { lot, maxVolumeShare } from "./quantities.ts";
 import { quoteMaxAge, session } from "./sessions.ts";
@@ -53,6 +56,21 @@ async function approvedTerms(check: Check): Promise<ApprovedTerms | undefined> {
 }
 
 /**
+ * Returns whether an amended order may trade outside the regular hours. An amendment does not name the hours, and the
+ * broker's lists do not show them, so the intent that placed the order decides. If no intent placed it, the broker must
+ * decide.
+ */
+async function wasExtended(
+  { store, account, machine }: GuardDeps,
+  { orderId }: OrderParams,
+): Promise<boolean> {
+  if (orderId === undefined) return false;
+  const owner = (await ownedOrders(store, account, machine.now() - LONGEST_ORDER_MS)).get(orderId);
+  const placed = owner === undefined ? undefined : await findIntent(store, owner.intent);
+  return placed === undefined || isForExtendedHours(placed.params);
+}
+
+/**
  * Returns the guard rails of an account, as the `guard` option of its desk. The returned function throws a
  * `BrokerError` with the code `guard` if a rule refuses the order.
  */
@@ -63,7 +81,7 @@ export function guardsOf(
   return async (planned) => {
     const { operation, params } = planned;
     if (operation.order === "cancel") return undefined;
-    const check = new Check(limits, deps, planned);
+    const check = new Check(limits, deps, planned, await wasExtended(deps, params as OrderParams));
     const changesTerms = "quantity" in params || "price" in params;
     for (const rule of rules) if (changesTerms || rule.checksEveryWrite) await rule.check(check);
     return changesTerms ? await approvedTerms(check) : undefined;
