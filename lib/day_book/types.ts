@@ -177,8 +177,8 @@ export interface RebalanceTrade {
   /** `fillAmount` divided by `filledQuantity`, rounded half to even to 6 decimals. */
   averagePrice?: string;
   /**
-   * How much more the fills cost than the same quantity at `arrivalPrice`, or for a sale, how much less they brought;
-   * exact. Below zero is a gain.
+   * For a purchase: how much more the fills cost than the same quantity at `arrivalPrice`. For a sale: how much less
+   * they brought. Exact; below zero is a gain.
    */
   slippage?: string;
   /** `slippage` divided by `filledQuantity`, rounded half to even to 6 decimals. */
@@ -195,9 +195,9 @@ export interface RebalanceTrade {
   feesDifference?: string;
   /** Sum of the squared drifts of the whole plan at the plan's prices, before its trades. */
   driftBefore: string;
-  /** The same sum, as if every trade had been filled completely. */
+  /** Like `driftBefore`, but as if every trade had been filled completely. */
   driftPlanned: string;
-  /** The same sum, with the quantities that were filled. */
+  /** Like `driftBefore`, but with the quantities that were filled. */
   driftReached: string;
   /** The orders of this day as the store has them, to compare them with the fills. Not a column. */
   orders: readonly RecordedOrder[];
@@ -247,7 +247,7 @@ export type DayAction =
    */
   | "kept-final"
   /**
-   * Readings contradict each other. One reading is the day, and each other one is in a `disputed` folder. The new
+   * Readings contradict each other. One reading is the day, and each other reading is in a `disputed` folder. The new
    * reading is the day only if it has all rows and totals that the day had before.
    */
   | "disputed"

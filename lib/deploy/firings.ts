@@ -50,7 +50,7 @@ function calendarFirings(
   now: number,
 ): Firing[] {
   const zone = calendarZone[schedule.mic];
-  // The recipe checks by itself whether it is the first session of a month or week. Only the hours matter here.
+  // Only the times of day matter here: the recipe itself checks whether a day is the first or last session of a period.
   const slots = slotsBetween(
     calendars,
     { ...schedule, days: "every-session" },
@@ -100,7 +100,7 @@ function cronFirings(calendars: Calendars, schedule: CronSchedule & { id: string
 }
 
 /**
- * Returns the first instants after clock changes that skip a fixed time, because a skipped slot moves to that instant.
+ * If a clock change skips a fixed time, the slot moves to the first instant after the change. Returns these instants.
  */
 function movedFirings(calendars: Calendars, schedule: CronSchedule & { id: string }, now: number): Firing[] {
   const { timezone: zone } = schedule;

@@ -53,7 +53,8 @@ export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOpti
       `Cannot deploy: --run-as is ${JSON.stringify(options.runAs)}; expected the name of a user`,
     );
   }
-  // systemd reads such a sign as an order: "+", for example, runs the program with the rights of root.
+  // systemd treats such a first character as an instruction. "+", for example, runs the program with the rights of
+  // root.
   if (/^[-@:+!|]/.test(options.deno)) {
     throw new TypeError(
       `Cannot deploy: --deno is ${JSON.stringify(options.deno)}; expected the path of the Deno program`,
@@ -109,7 +110,10 @@ function nextOf(
 /** Paths that usually only their owner may enter. */
 const inHome = /^\/(root|home)\//;
 
-/** Returns what to check if the services use files of a home folder as another user. */
+/**
+ * Returns what to check if the services use files in a home folder, because they may run as a user who cannot read
+ * them.
+ */
 function accessLeft(runAs: string, { program, deno, dir }: DeployOptions): string[] {
   const paths = [program, deno, dir].filter((path) => inHome.test(path));
   if (paths.length === 0) return [];

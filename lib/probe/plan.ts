@@ -1,6 +1,6 @@
 /**
- * Chooses the calls of a probe: which operations only read, and with which parameters, from the catalogue and from
- * earlier answers.
+ * Chooses the calls of a probe: the operations that only read, and their parameters. The parameters come from the
+ * catalogue and from earlier answers.
  *
  * @module
  */
@@ -32,8 +32,8 @@ const DAYS_BACK = 30;
 const HONG_KONG_MS = 8 * 3_600_000;
 
 /**
- * Returns every operation that only reads, in the order of the catalogue. Leaves out variants of other operations,
- * writes and session operations.
+ * Returns every operation that only reads, in the order of the catalogue. Leaves out writes, session operations, and
+ * operations that are variants of another operation.
  */
 export function reads(): AnyOperation[] {
   return [...operations.values()].filter(({ effect, variantOf }) =>
@@ -127,7 +127,9 @@ export interface PlannedCall {
   codes: Record<string, string>;
 }
 
-/** Returns the markets for which a probe calls an operation; only `undefined` if the call names no market. */
+/**
+ * Returns the markets for which a probe calls an operation; the list has only `undefined` if the call names no market.
+ */
 export function marketsOf(operation: AnyOperation): (Market | undefined)[] {
   const fields = operation.request.fields ?? {};
   const isRequired = (name: string) => fields[name] !== undefined && !fields[name]!.optional;

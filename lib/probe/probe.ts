@@ -206,7 +206,7 @@ class Probe {
       this.#planned++;
       await this.#call(planned, undefined, true);
     } finally {
-      // Also after Ctrl-C. If it fails, the broker ends the subscription with the connection.
+      // Unsubscribes even after Ctrl-C. If that fails, the broker ends the subscription together with the connection.
       await client.quotes.unsubscribe(subscription).catch((error) => {
         if (!(error instanceof BrokerError)) throw error;
       });

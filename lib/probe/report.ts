@@ -50,7 +50,7 @@ const call = z.strictObject({
   operation: z.string(),
   /** Which page of a list; absent for other calls. */
   page: z.number().optional(),
-  /** Made again with a subscription to its security, after a rejection; absent for other calls. */
+  /** Set if the call was rejected before, and was made again with a subscription to its security. */
   subscribed: z.literal(true).optional(),
   /** The names of the parameters that were sent. */
   params: z.array(z.string()),
@@ -72,7 +72,7 @@ const report = z.strictObject({
   /** Start and end, ISO 8601 in UTC. */
   started: z.string(),
   ended: z.string(),
-  /** Why it ended before every call was made; absent if it made all. */
+  /** Why the probe ended before it made every call; absent if it made all calls. */
   stopped: z.string().optional(),
   /** Whether the reads of each family were called, declined by the user, or not reached. */
   families: z.record(z.string(), z.enum(["called", "declined", "not reached"])),
@@ -198,12 +198,14 @@ export function withoutValues(report: ProbeReport, values: ReadonlySet<string>):
   };
 }
 
-/** A difference with the operations in which it was found. */
+/** A difference, and the operation whose answers have it. */
 export interface FoundDifference extends Difference {
   operation: string;
 }
 
-/** Returns each difference of a report once for each operation, without the members that may be absent. */
+/**
+ * Returns each difference of a report once for each operation. Leaves out missing members that servers may leave out.
+ */
 export function differencesOf({ calls }: ProbeReport): FoundDifference[] {
   const found = new Map<string, FoundDifference>();
   for (const { operation, differences } of calls) {

@@ -14,13 +14,13 @@ import type { Machine } from "../time.ts";
 import type { RunRow } from "./queries/runs.ts";
 import type { ReportOptions } from "./run/report.ts";
 
-/** What running recipes needs. */
+/** What the runner needs to run recipes. */
 export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "logLevel"> {
   store: Store;
   machine: Machine;
   /** Clocks and timers of the order desk. @default `machine` */
   deskMachine?: Machine;
-  /** Returns the trading days of the exchanges, as they are now. */
+  /** Returns the calendars with the trading days of the exchanges, in their current version. */
   calendars(): Calendars;
   /** Folder for files. */
   out: string;
@@ -34,7 +34,7 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
    * `DeskOptions`. @default 15 s
    */
   resolveMs?: number;
-  /** Time limit of the clients' calls, which the order desk records with each order. @default 10 s */
+  /** Time limit of a call of a client. The order desk records this limit with each order. @default 10 s */
   timeoutMs?: number;
   /** The limits of the account's orders. @default no guard rails */
   limits?: Limits;
@@ -44,11 +44,15 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   secret(name: string): Promise<string>;
   /** Returns a salted mark of the password that the recipe uses to log in; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
-  /** The state of a run that is stopped while it reads: `due` lets another process continue it. @default "due" */
+  /**
+   * The state that a run gets if it is stopped before it has begun to write. After `due`, another process continues it.
+   *
+   * @default "due"
+   */
   whenStopped?: "due" | "cancelled";
   /** The day of the outer run, for nested runs. @default none: each run has its own day */
   within?: RunDay;
-  /** For nested runs: the rest of the work that the expressions of the outer run may do. @default that of a new run */
+  /** For nested runs: the work that the outer run has left for expressions. @default the full amount of a new run */
   work?: RunWork;
   /** Called in the transaction that ends a run. Not called if the run is due again, or if a person stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void | Promise<void>;

@@ -73,7 +73,7 @@ export class Runner {
   readonly stop: AbortSignal;
   readonly #options: RunnerOptions;
   readonly #delivery: NoticeDelivery;
-  /** Time of the next comparison for accounts whose open intents are all old, by the monotonic clock. */
+  /** By account: the monotonic time of the next comparison that includes old intents. */
   readonly #followOldAt = new Map<string, number>();
 
   constructor(given: RunnerOptions) {
@@ -241,7 +241,7 @@ export class Runner {
     await this.#delivery.deliver();
   }
 
-  /** Stops starting deliveries; resolves when nothing is being sent. */
+  /** Starts no more deliveries; resolves when no notice is being sent. */
   async end(): Promise<void> {
     await this.#delivery.end();
   }

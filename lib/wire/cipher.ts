@@ -47,7 +47,7 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
   }
   const segments: Uint8Array[] = [];
   for (let at = 0; at < plain.length; at += segmentLength) {
-    // `hsgate swarm` replaces this function, because its padding is random. So look it up at each call.
+    // Look up `publicEncrypt` at each call, because `hsgate swarm` replaces it: its padding is random.
     segments.push(
       nodeCrypto().publicEncrypt({ key: key.handle, padding }, plain.subarray(at, at + segmentLength)),
     );

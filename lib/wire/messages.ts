@@ -1,10 +1,10 @@
 /**
- * Encodes plain objects as protobuf messages and decodes them, with the definitions in `proto/`; also the envelope of
- * every body, which is such a message around the payload of a request, an answer or a push. The protobuf library is
- * loaded on the first call. Each definition file is parsed when one of its messages is first used.
+ * Encodes plain objects as protobuf messages, and decodes such messages, with the definitions in `proto/`. Also encodes
+ * and decodes envelopes: an envelope is the message around the payload of a request, an answer or a push. The protobuf
+ * library is loaded on the first call. Each definition file is parsed when one of its messages is first used.
  *
- * Objects are checked before they are encoded. The library itself would write 0 for an invalid number, and
- * leave out an unknown member.
+ * Objects are checked before they are encoded. The library itself would write 0 for an invalid number, and leave out an
+ * unknown member.
  *
  * @see API document 4.8
  * @module

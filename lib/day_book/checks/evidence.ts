@@ -3,8 +3,9 @@
  *
  * With a broken gateway, a day's lists are empty too. So the export sends other queries that cover the day: the lists
  * from the day before to the day after, then those of the surrounding weeks. If these show rows of other days, the
- * lists work and this day is empty. If these are empty too, the account may have few trades. Then the query for the
- * account's funds must return amounts, and no kept day of those weeks may have rows.
+ * lists work and this day is empty. If these are empty too, the account may have few trades. Then two conditions must
+ * hold: the query for the account's funds returns amounts, and no day of those weeks that was exported earlier has
+ * rows.
  *
  * @module
  */
@@ -23,7 +24,7 @@ import type { DayBookMarket } from "../types.ts";
 interface EvidenceOptions {
   client: Client;
   signal: AbortSignal;
-  /** Returns the first kept day of a range that has rows of a market, or `undefined`. */
+  /** Returns the first day of a range that was exported earlier and has rows of a market, or `undefined`. */
   keptWithRows: (market: DayBookMarket, from: string, to: string) => string | undefined;
 }
 

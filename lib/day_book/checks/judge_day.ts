@@ -111,7 +111,7 @@ interface Between {
   differences: Difference[];
 }
 
-/** Runs the checks that compare the lists of a market. They read the rows back from the files. */
+/** Runs the checks that compare the lists of a market. The checks read the rows back from the files. */
 export function checksBetween(
   { market, day, hasBegun }: MarketDay,
   parts: readonly Part[],

@@ -87,7 +87,9 @@ export function lossesOf(before: ListReading, now: ListReading, options: LossOpt
     : lostRows(before, now, options);
 }
 
-/** Returns whether the broker may have changed rows between the readings. It never changes rows of today's list. */
+/**
+ * Returns whether the broker may have changed rows between the readings. The broker never changes rows of today's list.
+ */
 function mayChange(before: ListReading, now: ListReading): boolean {
   return before.origin === "history" ? !before.isCleared || now.origin === "today" : now.origin === "history";
 }

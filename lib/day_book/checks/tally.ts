@@ -298,7 +298,8 @@ const TICK_DECIMALS = 3;
 
 /**
  * Compares the amount with price times quantity. Returns `undefined` if they agree. Allows for two roundings by the
- * broker: of the amount to the cent, and of a mean price in its last decimal, times the quantity.
+ * broker. It rounds the amount to the cent. It may also round a mean price in its last decimal; this error is
+ * multiplied by the quantity.
  */
 export function checkAmount(input: AmountInput): Disagreement | undefined {
   const { symbol, market, merged, price, quantity, amount } = input;

@@ -76,7 +76,7 @@ export class ExportFolder implements Disposable {
     return numbers.filter(Number.isInteger).sort((a, b) => a - b).map((number) => start + number);
   }
 
-  /** Returns the name for another reading that contradicts a day. */
+  /** Returns the folder name for one more reading that contradicts a day. */
   nextDisputed(day: string): string {
     const last = this.disputed(day).at(-1)?.split("-").at(-1) ?? "0";
     return `${day}.disputed-${Number(last) + 1}`;
@@ -99,7 +99,7 @@ export class ExportFolder implements Disposable {
    */
   checkBegun(day: string): void {
     const folder = this.#hidden(day, "partial");
-    const { dev, ino } = Deno.lstatSync(folder); // of the link itself, if it is one
+    const { dev, ino } = Deno.lstatSync(folder); // if the folder is a link: of the link itself
     if (dev === this.#begun?.dev && ino === this.#begun.ino) return;
     throw new DayBookError(
       `Cannot export into "${this.out}": another program replaced the folder of the unfinished day; choose a folder ` +

@@ -72,7 +72,7 @@ export async function checkOwner(options: OwnerOptions): Promise<string | undefi
   const differs = (kind: keyof Digests) =>
     had[kind] !== undefined && given[kind] !== undefined && had[kind] !== given[kind];
   if (differs("name")) throw otherAccount(exportFolder, "the folder belongs to an account with another name");
-  // A user who names an account for a folder without a name confirms that the folder is this account's.
+  // If the folder has no name yet and the user gives a name, the user confirms that the folder belongs to this account.
   const isNamed = given.name !== undefined && had.name === undefined;
   const isKnown = isNamed || kinds.some((kind) => had[kind] !== undefined && had[kind] === given[kind]);
   const { recognized, unconfirmedOwner } = await rejectOtherAccount(options, isKnown);

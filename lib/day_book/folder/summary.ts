@@ -85,7 +85,7 @@ export interface Summary {
   day: string;
   /** `day` for the day itself, `disputed` for a reading that contradicts it. */
   standing: "day" | "disputed";
-  /** Other folders of this day that differ from this reading: either has rows or totals that the other lacks. */
+  /** Other folders of this day that contradict this reading: one of the two has rows or totals that the other lacks. */
   contradicts: string[];
   status: DayStatus;
   /** Whether every list was read, and every list is certainly complete. */

@@ -161,10 +161,12 @@ interface Choice extends DayFindings {
 }
 
 /**
- * Returns the history if it contains everything in today's list. Otherwise the history is still incomplete, so today's
- * list is returned. The history is then kept too, because its rows already have fees. If each list has rows that the
- * other one lacks, the list with more rows is returned, or for fills the one with the larger filled quantity, with a
- * difference for each row that it lacks.
+ * Chooses between the history and today's list:
+ * - The history, if it contains everything in today's list.
+ * - Today's list, if it contains everything in the history. The history is then still incomplete. It is kept too,
+ *   because its rows already have fees.
+ * - Otherwise the list with more rows, or of fills the list with the larger filled quantity. Adds a difference for each
+ *   row that the chosen list lacks, and keeps the other list too.
  */
 function choose({ history, today, fills, others, differences }: Choice): Part {
   const journalAgrees = history.spec.list === "fund_journal" && fills !== undefined && fills.tally.rows > 0 &&

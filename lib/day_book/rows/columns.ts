@@ -18,8 +18,8 @@ import type { DayBookList, DayBookMarket, RebalanceTrade } from "../types.ts";
 type Meaning = readonly [meaning: string, unit: string];
 
 /**
- * A meaning for each field, except fields without a column of this kind: the cursor, which is the row's place in one
- * answer and differs between queries, and the fees and the market, whose columns are defined below.
+ * A meaning for each field, with three exceptions. The cursor has no column: it is the place of a row in one answer,
+ * and differs between queries. The columns of the fees and of the market are defined below.
  */
 type Meanings<Fields> = Record<Exclude<keyof Fields, "cursor" | "fees" | "market">, Meaning>;
 

@@ -26,7 +26,10 @@ export interface CallingStep extends Claim, StepCall {
   recipe: CompiledRecipe;
 }
 
-/** The lease of a run expired, and another process may hold it: stop immediately and write nothing more. */
+/**
+ * Thrown if this process has lost the lease of a run. Another process may run that run now: stop immediately, and write
+ * nothing more.
+ */
 export class LeaseLostError extends BrokerError {
   override readonly name: string = "LeaseLostError";
 }
@@ -48,7 +51,11 @@ export async function claimedTransaction<T>(
   });
 }
 
-/** Extends a claim and its mutex. Returns the reason of a request to cancel the run, if any. @throws {LeaseLostError} */
+/**
+ * Extends a claim and its mutex. Returns the reason of a request to cancel the run, if any.
+ *
+ * @throws {LeaseLostError}
+ */
 export async function renewClaim(
   store: Store,
   claim: Claim,

@@ -42,13 +42,19 @@ export interface Claimer {
   /** A name that is unique among processes. */
   holder: string;
   leaseMs: number;
-  /** The account that a recipe acts on. The mutex of an account's trade login has the account's name. */
+  /**
+   * Returns the name of the account that a recipe acts on. {@linkcode mutexOf} makes the name of the login's mutex from
+   * it.
+   */
   accountOf(recipe: CompiledRecipe): string;
   /** Returns a salted mark of the password that the recipe uses to log in; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** Called once for each new cause that blocks a due run. */
   onBlocked?(run: BlockedRun): void | Promise<void>;
-  /** Called within the transaction when a due run, instead of being claimed, has failed because its recipe changed. */
+  /**
+   * Called if a due run fails instead of being claimed, because its recipe has changed. The call is part of the
+   * transaction that ends the run.
+   */
   onEnd?(runKey: string): void | Promise<void>;
 }
 
@@ -57,7 +63,7 @@ export interface BlockedRun extends Block {
   runKey: string;
 }
 
-/** Why a run could not be claimed now; `reserved` if only another process may run it. */
+/** Why a run could not be claimed now. `reserved`: the run belongs to another process, which started it. */
 export type Refusal = "not-due" | "overlap" | "deadline" | "reserved" | BlockReason;
 
 /** Number of due runs that are read at a time. Nearly always, one of the first runs can be claimed. */
@@ -218,8 +224,8 @@ async function startOverIfChanged(
 }
 
 /**
- * Returns whether a run must wait for another run of its recipe. With `parallel`, a run of the kind `live` never waits,
- * and other runs wait only for a catch-up or backfill run.
+ * Returns whether a run must wait for another run of its recipe. If `overlap` is `parallel`, a run of the kind `live`
+ * never waits. Any other run then waits only while a catch-up run or a backfill run is running.
  */
 async function isOverlapped(
   store: Store,
@@ -331,9 +337,9 @@ export async function resolveOutcome(
 }
 
 /**
- * Ends the running plans of rebalancing whose runs have ended, and records why. Such a run may have ended before its
- * step could end the plan, for example because the window closed before another process continued the run. Call it
- * within a transaction.
+ * If a rebalancing plan is still running although its run has ended, ends the plan and records why. Such a run may have
+ * ended before its step could end the plan, for example because the window closed before another process continued the
+ * run. Call it within a transaction.
  */
 export async function endLeftPlans(store: Store, now: number): Promise<void> {
   for (const plan of await plansOfRuns(store)) {

@@ -26,10 +26,10 @@ interface PauseOptions {
 }
 
 /**
- * Pauses every schedule of a recipe, including the given ones and schedules that are added later. Skips due runs
- * that a scheduler listed; manual and backfill runs stay due.
+ * Pauses every schedule of a recipe, including the given ones and schedules that are added later. Skips due runs that a
+ * scheduler listed; manual and backfill runs stay due.
  *
- * @returns `false` if the recipe was paused before or has no schedule.
+ * @returns `false` if the recipe was already paused, or has no schedule.
  */
 export async function pauseRecipe(
   store: Store,
@@ -53,8 +53,8 @@ export async function pauseRecipe(
 
 /**
  * Resumes a recipe from now on. With `catchUp`, the newest slots that were skipped during the pause become due again:
- * as many as the misfire policy `all` allows, or one slot with any other policy. If the recipe reads data as of now,
- * slots whose day is over stay skipped.
+ * as many as the misfire policy `all` allows, or one slot with any other policy. Slots whose day is over stay skipped
+ * if a step reads data that the broker reports only for the present.
  *
  * @returns Keys of the runs that are due again.
  * @throws {TypeError} For `catchUp` of a recipe that writes.
@@ -107,7 +107,8 @@ interface Decision {
  * updated row.
  *
  * @param recipe The current recipe; without a recipe, only the deadline of the row counts.
- * @throws {TypeError} When the run does not wait for approval, or would read data as of now and its day is over.
+ * @throws {TypeError} When the run does not wait for approval. Also when its day is over, and a step reads data that
+ * the broker reports only for the present.
  */
 export async function approveRun(
   store: Store,
@@ -129,7 +130,7 @@ export async function approveRun(
     }
     const past = recipe === undefined ? undefined : whyPastSlot(calendars, recipe, row, now);
     if (past !== undefined) throw new TypeError(`Cannot approve "${runKey}": ${past}`);
-    // It becomes a catch-up run, so that only its deadline still counts.
+    // The run becomes a catch-up run. The misfire policy does not apply to such a run again; only its deadline does.
     await makeApprovedDue(store, runKey);
     await store.event(now, "approved", { actor }, runKey);
     return (await findRun(store, runKey))!;

@@ -1,9 +1,10 @@
 /**
- * Blocks logins for all processes of a store after another device took the login over, or after the broker refused it.
+ * Blocks logins for all processes of a store after another device took the login over, or after the broker refused a
+ * login.
  *
  * A login that was taken over stays blocked until a person releases it, because two programs would keep taking it from
- * each other. After a wrong password the login stays blocked until the password changes. After any other refusal the login
- * is tried again, after a wait that grows with each refusal.
+ * each other. After a wrong password the login stays blocked until the password changes. After any other refusal the
+ * login is tried again, after a wait that grows with each refusal.
  *
  * @module
  */
@@ -42,7 +43,7 @@ export async function takenOverBy(store: Store, account: string): Promise<string
   return (await findHold(store, `${TAKEN_OVER}${account}`))?.holder;
 }
 
-/** Releases the login whose takeover or refusal this recipe noticed; returns whether the login was blocked. */
+/** Ends every block of a login that a run of this recipe began; returns whether there was one. */
 export async function releaseLogin(store: Store, recipe: string, now: number): Promise<boolean> {
   const freed = await endLoginHolds(store, recipe);
   if (freed > 0) await store.event(now, "login_released", { recipe });
@@ -60,7 +61,10 @@ type PasswordMark = (salt: string) => string | undefined;
 /** A refused login, as its event stores it. */
 type Noted = EventData<typeof KIND>;
 
-/** Returns the refused login among an error and its causes. A login that fails because the broker is busy counts too. */
+/**
+ * Searches an error and its causes for a refused login, and returns the error of the refusal. A login that failed
+ * because the broker was busy counts too.
+ */
 export function loginRefusalIn(error: unknown): LoginRefusedError | BusyError | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
     if (each instanceof LoginRefusedError) return each;

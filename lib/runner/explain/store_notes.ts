@@ -1,5 +1,5 @@
 /**
- * Lists problems of recipes that the store shows before they run: schedules that a recipe no longer has, and runs that
+ * Finds problems of recipes in the store, before the recipes run: schedules that a recipe no longer has, and runs that
  * take longer than the interval of their schedule.
  *
  * @module

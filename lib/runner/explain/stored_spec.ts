@@ -1,5 +1,5 @@
 /**
- * Defines the shape of a compiled schedule in the store. Somebody else may have written the store.
+ * Defines the shape of a compiled schedule in the store, to check it. Somebody else may have written the store.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import type { CompiledSchedule } from "../../recipes/compiled.ts";
 import { readPattern } from "../schedule/slots.ts";
 
 const { enum: oneOf, exactOptional, int, literal, looseObject: object, string } = z;
-/** Maximum distance from the anchor: more than any recipe needs. */
+/** Maximum time between a slot and its anchor, such as the open: more than any recipe needs. */
 const MOST_OFFSET_MS = 366 * 86_400_000;
 const id = string();
 const mic = oneOf(mics as [Mic, ...Mic[]]); // the list is not empty

@@ -23,7 +23,10 @@ export type { WhySubject };
 /** Up to this many runs of a day are described one by one; more runs are only counted. */
 const MOST_DESCRIBED = 4;
 
-/** Returns what happened to a recipe on a day; the day is local to its exchange or zone. */
+/**
+ * Returns what happened to a recipe on a day. The day is a date at the recipe's exchange, or in the zone of its
+ * schedule.
+ */
 export async function why(
   store: Store,
   recipe: WhySubject,

@@ -1,5 +1,5 @@
 /**
- * Sends a notice by running the step that its recipe declares for that channel.
+ * Sends a notice by running the step that the recipe declares for the channel.
  *
  * @module
  */

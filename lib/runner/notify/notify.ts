@@ -1,6 +1,6 @@
 /**
- * Queues and sends notices to people. The transaction that ends a run also queues its notices, one row for each channel.
- * Each row is tried again until it is sent or given up.
+ * Queues and sends notices to people. The transaction that ends a run also queues its notices, one row for each
+ * channel. Each row is tried again until it is sent or given up.
  *
  * @module
  */
@@ -84,14 +84,14 @@ const occasions: Partial<Record<RunState, "success" | "failure" | "skip">> = {
   skipped: "skip",
 };
 
-/** Returns the channels of a notice. A row names its channel by the channel's index in this list. */
+/** Returns the channels of a notice. A notice's row names its channel by the channel's index in this list. */
 export function channelsOf({ uses, step, channels }: CompiledNotice): readonly NoticeChannel[] {
   return channels ?? [{ name: uses, isFallback: false, step }];
 }
 
 /**
- * Queues the notices that a recipe declares for the state of a run, and returns how many rows are new. A missed write
- * goes to the receivers of failures, because an order was not placed.
+ * Queues the notices that a recipe declares for the state of a run, and returns how many rows are new. If a run that
+ * writes was missed, also notifies the receivers of failures, because no order was placed.
  */
 export async function queueNotices(
   store: Store,
@@ -129,11 +129,11 @@ export async function queueNotices(
   return queued;
 }
 
-/** What sending notices needs. */
+/** What the delivery of notices needs. */
 interface DeliveryOptions {
   store: Store;
   machine: Pick<Machine, "now" | "setTimer">;
-  /** Returns the channel of a notice; `undefined` if only another process may know the channel. */
+  /** Returns the channel of a notice; `undefined` if this process does not know it. Another process may know it. */
   channelOf(notice: Notice): Channel | undefined | Promise<Channel | undefined>;
   /** Removes secrets from a text. */
   redact?(text: string): string;
@@ -153,7 +153,7 @@ export class NoticeDelivery {
     this.#options = options;
   }
 
-  /** Stops starting deliveries; resolves when nothing is being sent. */
+  /** Starts no more deliveries; resolves when no notice is being sent. */
   async end(): Promise<void> {
     this.#isEnding = true;
     await Promise.allSettled(this.#delivering);
@@ -172,7 +172,7 @@ export class NoticeDelivery {
 
   async #deliver(): Promise<number> {
     let sent = 0;
-    // If a channel has failed, it may have queued notices for its fallback channels.
+    // Looks for due notices again after each round, because a failed channel queues notices for fallback channels.
     for (
       let works = await this.#begin();
       works.length > 0;
@@ -247,7 +247,8 @@ export class NoticeDelivery {
   async #queueFallbacks({ body, dedupe_key, run_key }: StoredNotice, now: number): Promise<void> {
     const { fallbacks = [], ...about } = bodyOf(body);
     for (const { place, channel } of fallbacks) {
-      // The key does not depend on which channel failed, so that a fallback is queued once.
+      // The key does not depend on which channel failed, so that a fallback is queued only once, even if several
+      // channels fail.
       const dedupeKey = `${dedupe_key.replace(/\/\d+$/, "")}/${place}`;
       const fallback: Notice = { dedupeKey, channel, body: JSON.stringify({ ...about, place }) };
       await insertNotice(

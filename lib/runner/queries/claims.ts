@@ -215,7 +215,7 @@ export async function runsToRecover(store: Store): Promise<Pick<RunRow, "run_key
 /** A step whose outcome was proven after its process ended or its answer was lost. */
 export interface ResolvedStep {
   id: string;
-  /** `again` if the step may begin again, because the order desk keeps its orders within their limits. */
+  /** `again` if the step may begin again, because the order desk limits what the step can send. */
   state: "ok" | "failed" | "again";
   output?: unknown;
   /** The proof of the outcome, in words. */
@@ -299,8 +299,8 @@ export interface Block {
 }
 
 /**
- * Records that a due run is blocked, once for each cause; returns whether the cause is new. `hsgate why` shows the record
- * even after the run was skipped.
+ * Records that a due run is blocked, once for each cause; returns whether the cause is new. `hsgate why` shows the
+ * record even after the run was skipped.
  */
 export async function noteBlocked(
   store: Store,
@@ -373,7 +373,9 @@ export async function leaseHolder(store: Store, name: string, now: number): Prom
     ?.holder;
 }
 
-/** Returns a hold, which is a lease that blocks a login. Returns it even if it has expired; `undefined` if it was ended. */
+/**
+ * Returns a hold, which is a lease that blocks a login. Returns an expired hold too; `undefined` if the hold was ended.
+ */
 export async function findHold(
   store: Store,
   name: string,

@@ -29,7 +29,7 @@ interface EventDataByKind {
   login_refused: {
     account: string;
     reason: "password" | "temporary";
-    /** Refusals in a row. */
+    /** Number of refusals in a row. */
     count: number;
     /** Whether this was the platform login, which every call needs. Otherwise it was the trade login. */
     isPlatform: boolean;
@@ -101,7 +101,7 @@ function dataOf<Kind extends EventKind>(kind: Kind, { seq, data }: Omit<EventRow
   return readJson(data, checks[kind], { table: "event", column: "data", row: seq });
 }
 
-/** Records events of one kind at one instant, in this order. */
+/** Records events of one kind at one instant, in the given order. */
 export async function insertEvents(
   store: Store,
   { at, kind }: { at: number; kind: string },
@@ -404,7 +404,7 @@ export async function countUnsentRows(
 
 /** Makes an unsent notice due again, even if it was given up. */
 export async function makeDue(store: Store, key: string, now: number): Promise<void> {
-  // If a try was made, `tries` stays at least 1, because the first failure queued the fallbacks.
+  // A notice that was tried keeps at least 1 in `tries`, so that it still counts as tried.
   await store.run(
     `update outbox set next_try = ?, tries = case when tries > 1 then 1 else tries end,
       given_up_at = null

@@ -11,20 +11,21 @@ import { countOldIntents, countOldPlans, pruneIntents, prunePlans } from "../../
 /** How much the store keeps. */
 export interface Retention {
   /**
-   * Days for which finished runs are kept, with their steps, outputs, records of files, events and notices; also for
-   * ended order intents and rebalancing plans.
+   * Days for which finished runs are kept, with their steps, outputs, records of files, events and notices. Ended order
+   * intents and rebalancing plans are kept for the same time.
    *
    * @default 400
    */
   runsDays: number;
   /**
-   * Maximum number of runs of one recipe. Beyond it, the oldest are removed, but no run that ended in the last 30 days.
+   * Maximum number of runs of one recipe. Beyond it, the oldest runs are removed, but no run that ended in the last 30
+   * days.
    * @default 100,000
    */
   recipeRuns: number;
   /** Days for which log lines are kept. @default 90 */
   logDays: number;
-  /** Maximum number of log lines. Beyond it, the oldest are removed. @default 1,000,000 */
+  /** Maximum number of log lines. Beyond it, the oldest lines are removed. @default 1,000,000 */
   logLines: number;
 }
 
@@ -65,15 +66,19 @@ const DAY_MS = 86_400_000;
 const NEWEST = 10;
 /** Recipes whose runs are counted in one batch. */
 const COUNTED = 100;
-/** Maximum number of runs that {@linkcode pruneSome} removes. One run adds fewer, and this takes only milliseconds. */
+/**
+ * Maximum number of runs that {@linkcode pruneSome} removes. Each run adds fewer rows of runs than this, and the
+ * removal takes only milliseconds.
+ */
 const SOME = 50;
 
 /** States of runs that have ended and that nothing waits for. A write with an unknown outcome has no such state. */
 const ended = "state in ('ok', 'failed', 'cancelled', 'skipped')";
 
 /**
- * Runs that may be removed. Kept are: waiting and running runs; writes with an unknown outcome; the last write of each
- * account, which the mark records; a run that blocks a login; a run with a notice to send; the newest runs of each recipe.
+ * Runs that may be removed. Kept are: waiting and running runs; writes with an unknown outcome; the run with the last
+ * write of each account, which the store's mark file names; a run that blocks a login; a run with a notice to send; the
+ * newest runs of each recipe.
  */
 const prunable = `${ended} and finished_at < ?
   and run_key not in (select holder from lease) and run_key not in (select run_key from account_write)
@@ -175,7 +180,7 @@ export class Pruner {
     };
   }
 
-  /** Returns the runs of the next recipes beyond their limit, oldest first. */
+  /** For the next recipes, returns the runs beyond the limit of each recipe, oldest first. */
   async #beyondCount(now: number, limit: number): Promise<{ keys: string[]; hasMore: boolean }> {
     if (limit <= 0) return { keys: [], hasMore: true };
     const recipes = await cutoffs(this.#store, {
@@ -213,7 +218,7 @@ export class Pruner {
     const places = `(${Array.from({ length: this.#limit }, () => "?").join(", ")})`;
     const padded = (some: readonly string[]): SqlValue[] =>
       Array.from({ length: this.#limit }, (_, index) => some[index] ?? "");
-    // Another process may have continued one of them in the meantime.
+    // Another process may have continued one of the runs in the meantime.
     const rows = await store.all<{ run_key: string; recipe: string; slot_at: number }>(
       `select run_key, recipe, slot_at from run where run_key in ${places} and ${ended} and finished_at < ?`,
       ...padded(keys),
@@ -252,7 +257,10 @@ export async function pruneSome(
   }
 }
 
-/** Returns the next recipes by name, each with its newest slot beyond the limit of runs. */
+/**
+ * Returns the next recipes, in the order of their names. `cutoff` is the newest slot beyond the limit of runs; `null`
+ * if the recipe is within the limit.
+ */
 async function cutoffs(
   store: Store,
   { after, now, recipeRuns }: { after: string; now: number; recipeRuns: number },
@@ -271,7 +279,7 @@ async function cutoffs(
   );
 }
 
-/** Returns the number of the oldest log line within the limit. */
+/** Returns the `seq` of the oldest log line within the limit. */
 async function firstKept(store: Store, { logLines }: Retention): Promise<number> {
   const last = await store.get<{ seq: number | null }>("select max(seq) as seq from log");
   return (last?.seq ?? 0) - logLines + 1;
@@ -319,7 +327,7 @@ export async function countPrunable(store: Store, keep: Retention, now: number):
   }
 }
 
-/** Returns the last slot of a recipe whose run was removed; `undefined` if none was removed. */
+/** Returns the newest slot among the removed runs of a recipe; `undefined` if no run was removed. */
 export async function prunedUntil(store: Store, recipe: string): Promise<number | undefined> {
   return (await store.get<{ until: number }>("select until from pruned where recipe = ?", recipe))?.until;
 }

@@ -23,7 +23,7 @@ export async function skippedAsPaused(
   );
 }
 
-/** Returns another run of a recipe for the same instant. */
+/** Returns the key of a different run that the same recipe has for the same instant. */
 export async function sameSlotRun(
   store: Store,
   { recipe, slot_at, run_key }: Pick<RunRow, "recipe" | "slot_at" | "run_key">,
@@ -36,7 +36,7 @@ export async function sameSlotRun(
   ))?.run_key;
 }
 
-/** Returns the next run of the same schedule that was not skipped. */
+/** Returns the key of the first later run of the same schedule that was not skipped. */
 export async function newerRun(
   store: Store,
   { recipe, schedule_id, slot_at }: Pick<RunRow, "recipe" | "schedule_id" | "slot_at">,
@@ -120,7 +120,7 @@ export async function latestRuns(
   store: Store,
   { recipe, states, limit }: { recipe?: string; states: readonly RunState[]; limit: number },
 ): Promise<RunRow[]> {
-  // One query for each state, because each reads only the needed rows from an index in order.
+  // Makes one query for each state: such a query reads only the rows that it needs, in the order of an index.
   const rows = (await Array.fromAsync(states, async (state) =>
     recipe === undefined
       ? await store.all<RunRow>(
@@ -138,7 +138,7 @@ export async function latestRuns(
   return rows.sort((a, b) => b.slot_at - a.slot_at || byKey(a, b)).slice(0, limit);
 }
 
-/** Returns the keys that begin with a text, newest slot first, up to a limit. */
+/** Returns the run keys that begin with a text, newest slot first, up to a limit. */
 export async function keysBeginning(store: Store, prefix: string, most: number): Promise<string[]> {
   return (await store.all<{ run_key: string }>(
     "select run_key from run where run_key >= ? and run_key < ? order by slot_at desc, run_key limit ?",

@@ -196,7 +196,7 @@ export async function findRun(store: Store, runKey: string): Promise<RunRow | un
   return await store.get<RunRow>("select * from run where run_key = ?", runKey);
 }
 
-/** Returns the runs of keys, in this order. */
+/** Returns the runs with the given keys, in the order of the keys. */
 export async function findRuns(store: Store, runKeys: readonly string[]): Promise<RunRow[]> {
   if (runKeys.length === 0) return [];
   return await store.all(
@@ -291,8 +291,8 @@ export async function convertDueRun(
 }
 
 /**
- * Makes a run that has ended or waits for approval due now. Without a fresh round, successful steps keep their outputs.
- * Changes no run that writes. Returns whether it changed the run.
+ * Makes a run due now, if it has ended or waits for approval. Without a fresh round, successful steps keep their
+ * outputs. Changes no run that writes. Returns whether it changed the run.
  */
 export async function reopenRun(
   store: Store,
@@ -311,13 +311,13 @@ export async function reopenRun(
   return reopened;
 }
 
-/** The columns of a due run that decisions about it need. */
+/** The columns of a due run that are needed to decide whether it begins, waits or is skipped. */
 export type DueRun = Pick<
   RunRow,
   "run_key" | "recipe" | "schedule_id" | "kind" | "due_at" | "deadline_at" | "reason" | "trace_id"
 >;
 
-/** Returns runs of schedules that are due, longest due first. */
+/** Returns the due runs that a scheduler has listed, longest due first. */
 export async function dueRuns(store: Store, now: number): Promise<DueRun[]> {
   return await store.all(
     `select run_key, recipe, schedule_id, kind, due_at, deadline_at, reason, trace_id from run where state = 'due'
@@ -340,7 +340,7 @@ export async function unresolvedRuns(store: Store): Promise<Map<string, string>>
   return new Map(rows.sort((a, b) => b.slot_at - a.slot_at).map(({ recipe, run_key }) => [recipe, run_key]));
 }
 
-/** Returns the traces of runs, by their keys. */
+/** Returns the trace ids of runs, by run key. */
 export async function tracesOf(store: Store, runKeys: readonly string[]): Promise<Map<string, string>> {
   if (runKeys.length === 0) return new Map();
   const rows = await store.all<{ run_key: string; trace_id: string }>(
@@ -374,7 +374,7 @@ export async function expiredApprovals(
   );
 }
 
-/** Turns due runs into catch-up runs, for which only their deadlines count. */
+/** Turns due runs into catch-up runs. The misfire policy does not apply to them again; only their deadlines do. */
 export async function makeCatchUps(store: Store, runKeys: readonly string[]): Promise<void> {
   if (runKeys.length === 0) return;
   await store.run(
@@ -400,7 +400,7 @@ export async function queueForApproval(
   await insertEvents(store, { at: now, kind: "asked" }, events);
 }
 
-/** Makes an approved run due, as a catch-up run: only its deadline counts. */
+/** Makes an approved run due, as a catch-up run: the misfire policy does not apply to it again. */
 export async function makeApprovedDue(store: Store, runKey: string): Promise<void> {
   await store.run("update run set state = 'due', kind = 'catchup', reason = null where run_key = ?", runKey);
 }
@@ -414,7 +414,10 @@ export async function liftDeadline(store: Store, runKey: string, until: number |
   );
 }
 
-/** Asks the processes that run a recipe to cancel its runs, and returns how many. A run that writes is never interrupted. */
+/**
+ * Asks the processes that run a recipe to cancel its runs. Returns how many runs were asked. A run that writes is never
+ * interrupted.
+ */
 export async function askToCancel(store: Store, recipe: string, why: string): Promise<number> {
   return await store.run(
     `update run set cancel_asked = ? where recipe = ? and state = 'running' and class <> 'write'
@@ -433,7 +436,7 @@ export async function setTrace(
   await store.run("update run set trace_id = ?, span_id = ? where run_key = ?", traceId, spanId, runKey);
 }
 
-/** Skip reasons that allow another schedule of the recipe to run the same instant. */
+/** Skip reasons that leave the instant of a slot free for another schedule of the recipe. */
 const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] satisfies SkipReason[];
 
 /**
@@ -447,11 +450,11 @@ export async function isOccupiedByOther(
   return (await occupyingSchedules(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
 }
 
-/** Returns whether a listed slot prevents other schedules of its recipe from running the same instant. */
+/** Returns whether a listed slot prevents other schedules of its recipe from having a run at the same instant. */
 export const occupiesInstant = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
   !(state === "skipped" && leftOut.includes(reason ?? ""));
 
-/** Returns the schedules with a run that occupies the instant of one of these slots, for the same recipe. */
+/** For each given slot, returns which schedules of the same recipe already have a run that occupies its instant. */
 export async function occupyingSchedules(
   store: Store,
   slots: readonly Pick<NewRun, "recipe" | "slotAt">[],
@@ -467,7 +470,7 @@ export async function occupyingSchedules(
   );
 }
 
-/** Returns which keys have a row. */
+/** Returns which of the keys belong to a run. */
 export async function keysTaken(store: Store, runKeys: readonly string[]): Promise<Set<string>> {
   return new Set((await tracesOf(store, runKeys)).keys());
 }

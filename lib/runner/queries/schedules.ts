@@ -155,7 +155,9 @@ export async function lastListedAt(store: Store, recipe?: string): Promise<numbe
   return row?.at ?? undefined;
 }
 
-/** Returns why a recipe is paused; `undefined` if it is not paused, or only because its file is missing. */
+/**
+ * Returns why a recipe is paused; `undefined` if it is not paused, or if the only reason is that its file is missing.
+ */
 export async function pauseOf(store: Store, recipe: string): Promise<string | undefined> {
   return (await store.get<{ why: string }>(
     `select paused_reason as why from schedule where recipe = ? and paused_reason is not null
@@ -176,8 +178,8 @@ export async function pausedSchedules(store: Store): Promise<Map<string, string>
 }
 
 /**
- * Pauses the schedules of a recipe that are not paused yet, or only because the file is missing. Returns how many it
- * paused.
+ * Pauses the schedules of a recipe, and returns how many it paused. A schedule that is already paused keeps its reason,
+ * unless that reason is a missing file.
  */
 export async function pauseSchedules(store: Store, recipe: string, why: string): Promise<number> {
   return await store.run(
@@ -227,7 +229,7 @@ export async function fileOfRecipe(store: Store, recipe: string): Promise<string
   ))?.file ?? undefined;
 }
 
-/** Returns every file that a recipe is served from. */
+/** Returns the files that all recipes are served from. */
 export async function servedFiles(store: Store): Promise<string[]> {
   return (await store.all<{ file: string }>("select distinct file from schedule where file is not null"))
     .map(({ file }) => file);

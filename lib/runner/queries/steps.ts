@@ -225,7 +225,7 @@ export async function hasBegunWrite(store: Store, runKey: string): Promise<boole
   ) !== undefined;
 }
 
-/** Returns the steps of a run whose writes are unresolved, oldest first. */
+/** Returns the steps of a run that have an unresolved write, oldest first. */
 export async function unresolvedSteps(store: Store, runKey: string): Promise<StepRow[]> {
   return await store.all(
     "select * from step_run where run_key = ? and effect = 'write' and state in ('begun', 'unknown') order by started_at",
@@ -233,7 +233,7 @@ export async function unresolvedSteps(store: Store, runKey: string): Promise<Ste
   );
 }
 
-/** Records the outcome of the steps of a run whose writes were unresolved. */
+/** Records one outcome for all steps of a run that have an unresolved write. */
 export async function resolveSteps(
   store: Store,
   runKey: string,
@@ -265,7 +265,7 @@ export async function stepsOf(store: Store, runKey: string): Promise<StepRow[]> 
   );
 }
 
-/** Returns the last outputs of the steps of a round. */
+/** Returns the last output of each step of a round. */
 export async function outputsOf(
   store: Store,
   runKey: string,
@@ -280,8 +280,8 @@ export async function outputsOf(
 }
 
 /**
- * Returns the step that explains why a round failed: the last step that failed or has an unknown outcome, or else a step
- * whose write was not sent. An attempt that was repeated does not count.
+ * Returns the step that explains why a round failed: the last step that failed or has an unknown outcome, or else a
+ * step whose write was not sent. An attempt that was repeated does not count.
  */
 export async function failedStep(
   store: Store,
@@ -313,8 +313,8 @@ const isLoginOutput = (value: unknown) =>
   isMap(value) && isText(value.holdsUntil) && !Number.isNaN(Date.parse(value.holdsUntil));
 
 /**
- * Returns the end of the login, from the output of the recipe's newest successful run that has it, and the slot of that
- * run.
+ * Searches the newest successful run of a recipe whose output says how long the login lasts. Returns the end of that
+ * login, and the slot of that run.
  */
 export async function lastLoginOutput(
   store: Store,

@@ -84,7 +84,7 @@ const cutOff = (error: unknown) => `it is damaged or cut off: ${messageOf(error)
 
 function faultsOfFile(path: string, mark: Mark | undefined): string[] {
   const size = sizeOf(path);
-  if (size === undefined) return ["the file is missing"]; // only a damaged mark is there
+  if (size === undefined) return ["the file is missing"]; // there is only a mark, and it is damaged
   if (size === 0) return [whyUnmarked(path) ?? "it is not a store: it is empty"];
   const file = openReadOnly(path);
   try {
@@ -96,12 +96,12 @@ function faultsOfFile(path: string, mark: Mark | undefined): string[] {
     if (isStore !== undefined) {
       const kind = tablesIn(file);
       if (kind === "foreign") return [FOREIGN_TABLES];
-      // Opening a store of a newer version reports its version.
+      // If the store has a newer version, the caller tries to open it, and the error names the version.
       const value = kind === "newer" ? undefined : foreignValueIn(path);
       return value === undefined ? [] : [value];
     }
     const tables = file.prepare("select count(*) as n from sqlite_master").get()?.n;
-    if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // all writes of the mark are missing
+    if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // every recorded write is missing
     return [
       `it is not a store: it is ${tables === 0 ? "an empty database" : "the database of another program"}`,
     ];
@@ -192,8 +192,9 @@ interface Acceptance {
 }
 
 /**
- * Accepts a store that lacks writes of its mark, and writes a new mark. To make sure that no write is sent twice, it
- * starts all schedules from now, skips waiting writes, and sets the outcome of running writes to unknown.
+ * Accepts a store that has lost data: it lacks writes that its mark file records. Writes a new mark. To make sure that
+ * no write is sent twice, starts all schedules from now, skips waiting writes, and sets the outcome of running writes
+ * to unknown.
  *
  * @returns What is lost; `undefined` if the store lacks nothing.
  * @throws {StoreError} If the file is cut off and cannot be used at all.
@@ -215,7 +216,7 @@ export async function acceptLoss(
   if (mark === undefined && fault === undefined) return undefined;
   const cutOff = whyCutOff(path, mark);
   await using store = await openSqlite(path, { mark: "replace" });
-  const lost = fault?.[0] ?? cutOff ?? whyOlder(mark!, await store.ownMark()); // one of mark and fault is there
+  const lost = fault?.[0] ?? cutOff ?? whyOlder(mark!, await store.ownMark()); // the mark or its fault is defined
   if (lost === undefined) return undefined;
   await store.transaction(async () => {
     await store.event(now, "loss_accepted", { actor, because, lost, mark });

@@ -19,7 +19,7 @@ import { addManualRun } from "../schedule/starts.ts";
 import { dayOf } from "../../recipes/engine/step_context.ts";
 import { lastAttempts, outputIn } from "../queries/steps.ts";
 
-/** What running a recipe as a step of another recipe needs. */
+/** What is needed to run a recipe as a step of another recipe. */
 interface NestedOptions {
   recipes: Recipes;
   deps: RunDeps;
@@ -135,7 +135,8 @@ async function claimNested(
   let state = row.state === "running" ? await recoverRun(store, row, now) : row.state;
   const isOfOther = state === "ok" && row.recipe_sha !== versionOf(recipe);
   if (state === "failed" || state === "cancelled" || isOfOther) {
-    // The outer run was resumed, so the inner run continues where it stopped, and starts over if its recipe has changed.
+    // The outer run was resumed, so the inner run continues where it stopped, and starts over if its recipe has
+    // changed.
     await reopenRun(store, { runKey, kind: "manual", freshRound: isOfOther, now });
     state = "due";
   }

@@ -1,6 +1,6 @@
 /**
  * Finds the outcome of the writes of an interrupted run from the intents of the order desk, and from the broker's
- * lists. A person is asked only if the lists cannot prove it.
+ * lists. A person is asked only if the lists cannot prove an outcome.
  *
  * @module
  */
@@ -71,8 +71,8 @@ export async function proveSteps(
       writes,
       changes,
       isSame,
-      // After an attempt that ended with an error, the step begins again only if it has an intent (so the lost answer
-      // was to an order), and makes at most `MOST_ATTEMPTS` attempts.
+      // After an attempt that ended with an error, two conditions must hold before the step may begin again. It has an
+      // intent, so the lost answer was to an order. And it has made fewer than `MOST_ATTEMPTS` attempts.
       mayResume: state === "begun" || row.reason === "stopped" || own.length > 0 && attempt < MOST_ATTEMPTS,
     });
     if (part === undefined) return undefined;
@@ -93,7 +93,7 @@ function outcomeOfStep(
   intents: readonly Intent[],
   { writes, changes, isSame, mayResume }: {
     writes: readonly SentWrite[];
-    /** The changes of the only intent. */
+    /** The changes of the intent; empty unless the step has exactly one intent. */
     changes: readonly IntentChange[];
     isSame: boolean;
     /** Whether a step that resumes may begin again. */

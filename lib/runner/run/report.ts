@@ -183,7 +183,7 @@ function reasonOf(state: string, reason: string | undefined): Readonly<Record<st
   return reason === undefined || state === "cancelled" ? {} : { "hsgate.reason": reason };
 }
 
-/** Returns whether a level is the least level or a higher one. */
+/** Returns whether a level is at least as high as `least`. */
 export const matters = (level: LogLevel, least: LogLevel): boolean =>
   logLevels.indexOf(level) >= logLevels.indexOf(least);
 
@@ -253,7 +253,8 @@ export class RunLog {
           for (const line of lines) await this.#insert(line);
         });
       } catch {
-        // If the store cannot be written for longer, recording the end of the step fails with an error.
+        // These lines are lost. If the store stays unwritable, the run cannot record the end of its step either, so the
+        // problem is noticed.
         this.#count = undefined;
       }
     }
@@ -348,8 +349,8 @@ export function describeSlowness({ schedule, tookMs, periodMs }: Slowness): stri
 }
 
 /**
- * After a failed query, records that the login will expire if the next query fails too, and returns a warning. Call it
- * in the transaction that ends the run.
+ * For a recipe that keeps a login alive: after a failed query, records that the login will expire if the next query
+ * fails too, and returns a warning. Call it in the transaction that ends the run.
  */
 export async function noteLoginEnd(
   store: Store,

@@ -57,7 +57,7 @@ import { noteLoginEnd, noteSlowness, RunReport } from "./report.ts";
 import { endLeftPlans, whyNoWrites } from "../claims/claims.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
 
-/** Wait before a store that is locked or cannot be reached is tried again. */
+/** Wait before the next try, while the store is locked or cannot be reached. */
 const ASK_STORE_MS = 1_000;
 
 /**
@@ -91,7 +91,10 @@ interface Trading {
   stopped?: string;
 }
 
-/** Decides whether a round of a run is live or a plan. The decision is made and recorded once, at its first start. */
+/**
+ * Decides whether a round of a run is live or a plan. The decision is made and recorded once, at the first start of the
+ * round.
+ */
 async function tradingOf(recipe: CompiledRecipe, row: RunRow, deps: RunDeps): Promise<Trading> {
   const { store, machine, limits } = deps;
   const why = whyPlan(recipe, limits);

@@ -29,12 +29,12 @@ export interface ScriptOptions {
   onWait?(wait: { runKey: string; untilAt: number; reason: Refusal }): void | Promise<void>;
 }
 
-/** The result of a start: how the run has ended, how it had already ended before, or why it could not begin. */
+/** The result of a start: how the run ended, in this call or earlier, or why it could not begin. */
 export interface ScriptResult {
   runKey: string;
-  /** Whether this call has run it. */
+  /** Whether this call executed the run. */
   ran: boolean;
-  /** Whether it ended while this call waited, usually because another process ran it. */
+  /** Whether the run ended while this call waited, usually because another process executed it. */
   meanwhile?: boolean;
   outcome: RunOutcome | { state: "refused"; reason: Refusal };
 }
@@ -104,13 +104,14 @@ async function begin(
       const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic()); // `until` is set if the run is not early
       await onWait?.({ runKey: key, untilAt, reason: reported = claim });
     }
-    // Waits at most a minute, because the clock may be set; less for a reserved run: the reservation must be renewed.
+    // Waits at most a minute at a time, because somebody may set the clock. If this process has reserved the run, waits
+    // less, because the reservation must be renewed.
     const longest = isReserved ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;
     await wait(machine, Math.min(waitMs, longest), stop).catch(() => {});
   }
 }
 
-/** Throws the error that interrupted a run, as an unknown outcome if the run had begun to write. */
+/** Throws the error that interrupted a run. If the run had begun to write, throws an `OutcomeUnknownError` instead. */
 async function throwInterrupted(
   store: Store,
   { recipe, key, error }: { recipe: CompiledRecipe; key: string; error: unknown },

@@ -45,7 +45,7 @@ export async function secretOfCommand(
   const late = AbortSignal.timeout(timeoutMs);
   const end = signal === undefined ? late : AbortSignal.any([signal, late]);
   const reader = child.stdout.getReader();
-  // Processes that the command started and left running would keep its output open.
+  // When the command has ended, kills the processes that it left running: they would keep its output open.
   child.status.then(() => endGroup(child));
   try {
     const text = await orAborted(readAll(reader, mostBytes), end);

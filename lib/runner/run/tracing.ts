@@ -1,6 +1,6 @@
 /**
- * Records spans of runs and steps with OpenTelemetry. The caller passes a tracer; the tracer of Deno needs no package. No
- * span contains a parameter, an output or the text of an error.
+ * Records spans of runs and steps with OpenTelemetry. The caller passes a tracer; the tracer of Deno needs no package.
+ * No span contains a parameter, an output or the text of an error.
  *
  * @module
  */
@@ -56,7 +56,10 @@ export interface OpenSpan {
 
 /** Records runs and their steps as spans. */
 export interface RunTracer {
-  /** Runs the work of a run in a span. If given, `first`, the span of an earlier attempt, becomes the span's parent. */
+  /**
+   * Runs the work of a run in a span. `first` is the span of an earlier attempt. It becomes the parent of the new span,
+   * unless the caller is already in a span.
+   */
   run<T>(about: RunAbout, first: SpanIds | undefined, work: (span: OpenSpan) => Promise<T>): Promise<T>;
   /** Runs one attempt at a step in a span, within the span of its run. */
   step<T>(about: StepAbout, work: (span: OpenSpan) => Promise<T>): Promise<T>;

@@ -28,7 +28,7 @@ import type { StartOptions } from "./starts.ts";
 import { shellHint } from "../../shell_words.ts";
 
 const DAY_MS = 86_400_000;
-/** A longer span of days is considered a typing error. */
+/** A span of more days is considered a typing error. */
 const MOST_DAYS = 3660;
 /** Maximum number of slots of a backfill: more than one day of a schedule that runs every second. */
 const MOST_SLOTS = 100_000;
@@ -72,9 +72,10 @@ const reopens: Record<BackfillMode, readonly RunState[]> = {
 /**
  * Finds what a backfill would run, oldest first, and changes nothing.
  *
- * @throws {TypeError} For a recipe that writes, that keeps a login alive, that has no schedule, or that reads as of now
- * on a past day.
- * @throws {RangeError} When a day is in the future or outside the calendar, or the span or the number of slots is too large.
+ * @throws {TypeError} For a recipe that writes, keeps a login alive, or has no schedule. Also if a step reads data that
+ * the broker reports only for the present, and the day of a slot is over.
+ * @throws {RangeError} When a day is in the future or outside the calendar. Also when the span or the number of slots
+ * is too large.
  */
 export async function planBackfill(
   store: Store,
@@ -139,7 +140,10 @@ export async function planBackfill(
   return plan;
 }
 
-/** @throws {TypeError} When the run would read data that is only available as of now, and its day is over. */
+/**
+ * @throws {TypeError} When the day of the run is over, and a step reads data that the broker reports only for the
+ * present.
+ */
 async function refusePast(
   store: Store,
   recipe: CompiledRecipe,
@@ -197,7 +201,7 @@ export async function openSlot(
 /**
  * Makes slots of past days due, for a scheduler to run, and returns their keys.
  *
- * @throws {TypeError} {RangeError} As `planBackfill` does.
+ * @throws {TypeError} {RangeError} In the same cases as {@linkcode planBackfill}.
  */
 export async function backfill(
   store: Store,
@@ -274,12 +278,11 @@ function whyNone(calendars: Calendars, recipe: CompiledRecipe, day: string): str
 }
 
 /**
- * Makes one run due again. A run that failed, or whose process died, resumes where it ended, unless `fromStart` is
- * set.
+ * Makes one run due again. A run that failed, or whose process died, resumes where it ended, unless `fromStart` is set.
  *
  * @returns Whether the run is due now; `false` if it is running or does not exist.
- * @throws {TypeError} If the run writes, or its recipe writes now. If the exchange had no session on that day. If the day
- * is over and the run would read data that is only available as of now.
+ * @throws {TypeError} If the class of the run or of its current recipe is `write`. Also if the exchange had no session
+ * on the day of the run. Also if that day is over, and a step reads data that the broker reports only for the present.
  */
 export async function rerun(
   store: Store,

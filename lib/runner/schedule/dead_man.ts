@@ -1,6 +1,6 @@
 /**
- * Pings a monitoring service such as Healthchecks, which warns when the pings stop. A recipe's runs ping when they begin
- * and when they end; the scheduler pings while it is alive. No run waits for a ping or fails because of one.
+ * Pings a monitoring service such as Healthchecks, which warns when the pings stop. A recipe's runs ping when they
+ * begin and when they end; the scheduler pings while it is alive. No run waits for a ping or fails because of one.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { SchedulerEvent } from "./scheduler.ts";
 /** Kinds of pings; for the scheduler itself, `success` means that it is alive. */
 type PingKind = "start" | "success" | "fail";
 
-/** What pinging needs. */
+/** What a {@linkcode Pinger} needs. */
 interface PingerOptions {
   machine: Machine;
   /** Posts, and resolves to the status of the answer. */
@@ -36,7 +36,10 @@ const ALIVE_EVERY_MS = 55_000;
 /** Maximum number of pings that wait for one check; further pings are dropped, because the service does not answer. */
 const MOST_WAITING = 20;
 
-/** Returns the address of a ping. Pings of one run share its id, so that the service can measure its time. */
+/**
+ * Returns the address of a ping. The pings of one run have the same id, so that the service can measure how long the
+ * run takes.
+ */
 export async function pingUrl(url: string, kind: PingKind, runKey?: string): Promise<string> {
   const address = new URL(url);
   const suffix = kind === "success" ? "" : `/${kind}`;
@@ -53,8 +56,8 @@ function kindOfEnd(state: string, reason: string | undefined): PingKind | undefi
 }
 
 /**
- * The ping for a skipped slot, by its reason: a holiday is a success, and a missed slot is a failure. A slot that was
- * skipped because of a pause or an earlier run sends no ping, so the service raises an alarm.
+ * The ping for a skipped slot, by its reason: a holiday is a success, and a missed slot is a failure. Other skipped
+ * slots, for example because of a pause or an earlier run, send no ping. Then the service raises an alarm.
  */
 const kindOfSkip: Readonly<Record<string, PingKind>> = {
   holiday: "success",

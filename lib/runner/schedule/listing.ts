@@ -39,15 +39,15 @@ import type { ScheduleCursor } from "./slots.ts";
 import type { CompiledRecipe, MisfirePolicy } from "../../recipes/compiled.ts";
 import { blockReasonOf, noteBlocked } from "../queries/claims.ts";
 
-/** What listing needs to know. */
+/** What {@linkcode listSchedules} needs. */
 export interface ListingOptions {
   now: number;
   /**
-   * When the recipes were read. If a schedule was edited after that, a process with older recipes does not overwrite
-   * it.
+   * When this process read the recipes. If another process has recorded an edited schedule since then, this process
+   * does not overwrite it.
    */
   loadedAt: number;
-  /** Older slots get no row. */
+  /** Slots that are older than this get no row. */
   lookbackMs: number;
   drawTraceId: () => string;
   calendars: Calendars;
@@ -142,8 +142,8 @@ async function planSlots(
 }
 
 /**
- * Writes rows of slots, and returns the new rows. If two schedules of a recipe name the same instant, one of them gets
- * a run for it.
+ * Writes rows of slots, and returns the new rows. If two schedules of a recipe name the same instant, only one of the
+ * two schedules gets a run for that instant.
  */
 async function writeRuns(store: Store, runs: readonly NewRun[], now: number): Promise<NewRun[]> {
   await skipDuplicates(store, runs);
@@ -224,8 +224,8 @@ type Verdict =
 /**
  * Decides about the waiting runs of one schedule, which the caller gives oldest first.
  *
- * A run is late when more than the grace period has passed since it was due. Beyond its limit, `all` drops the oldest
- * runs.
+ * A run is late when more than the grace period has passed since it was due. The misfire policy `all` has a maximum
+ * number of late runs; beyond it, the oldest late runs are skipped.
  */
 export function decideLateRuns(
   waiting: readonly WaitingRun[],

@@ -1,6 +1,6 @@
 /**
- * Finds steps that a run could not execute because they read data as of now and the day of its slot is over. Used
- * before the run begins.
+ * Finds steps that a run would reject, before the run begins. The broker reports some data only for the present. A run
+ * rejects a step that reads such data if the day of the slot is over.
  *
  * @module
  */
@@ -56,7 +56,10 @@ export interface LateReads {
   /** The first step that a late run would reject. */
   step: string;
   asOfNow: AsOfNow;
-  /** A slot whose run rejects the step even on time, because present data no longer belongs to the slot by then. */
+  /**
+   * Set if a run rejects the step even when the run begins on time: the slot of such a run, and why present data no
+   * longer belongs to this slot.
+   */
   never?: { slotAt: number; why: string };
 }
 
@@ -64,9 +67,7 @@ const DAY_MS = 86_400_000;
 /** Number of days to check: each weekday once, and today's weekday a second time. */
 const CHECKED_DAYS = 8;
 
-/**
- * Returns the schedules whose runs, by the misfire policy, may begin too late for a step that reads as of now.
- */
+/** Returns the schedules whose runs, by the misfire policy, may begin too late for a step that reads present data. */
 export function lateReadsOf(calendars: Calendars, recipe: CompiledRecipe, now: number): LateReads[] {
   return recipe.schedules.flatMap((schedule): LateReads[] => {
     const slots = daysOf(recipe, schedule, now).flatMap((span) =>
@@ -127,7 +128,8 @@ const nextAfter = (calendars: Calendars, schedule: CompiledSchedule, at: number)
   firstSlot(calendars, schedule, at, at + CHECKED_DAYS * DAY_MS)?.at ?? Infinity;
 
 /**
- * Whether a run of a slot may begin too late for a step, or why it always begins too late; `undefined` if it never does.
+ * `true` if a run of a slot may begin too late for a step. An object, with the reason, if the run is too late even when
+ * it begins on time. `undefined` if the run is never too late.
  */
 type Lateness = true | { slotAt: number; why: string } | undefined;
 

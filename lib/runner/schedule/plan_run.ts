@@ -1,6 +1,6 @@
 /**
- * Plans runs: their keys, due times, windows and deadlines, or why they are skipped. Two starts with the same key are one
- * run.
+ * Plans runs: their keys, due times, windows and deadlines, or why they are skipped. Two starts with the same key are
+ * one run.
  *
  * @module
  */
@@ -27,8 +27,8 @@ interface PlanRunOptions {
 
 /**
  * Returns the row of a slot. With a window, the run is due at the earliest when the window opens, and the end of the
- * window is a deadline. If the calendar does not cover the day, or only projects it, a recipe that writes is skipped. A
- * recipe that only reads runs; its row records if the calendar does not cover the day.
+ * window is a deadline. If the calendar does not cover the day, or only projects it, a run that writes is skipped. A
+ * run that only reads is not skipped, and its row records if the calendar does not cover the day.
  */
 export function planRun(
   calendars: Calendars,
@@ -66,7 +66,10 @@ export interface Bounds {
   skipped?: SkipReason;
 }
 
-/** Returns when the run of a slot may begin. Unlike {@linkcode planRun}, it takes no longer for a large recipe. */
+/**
+ * Returns when the run of a slot may begin. {@linkcode planRun} takes longer for a larger recipe; this function does
+ * not.
+ */
 export function boundsOfSlot(
   calendars: Calendars,
   recipe: CompiledRecipe,
@@ -140,7 +143,7 @@ export function windowOn(
   return { from: Math.max(from, day.openAt), until: Math.min(until, day.closeAt - MARGIN_MS) };
 }
 
-/** Returns why a write for a slot may not begin now; `undefined` if it may. */
+/** Returns why a write for a slot must not begin now; `undefined` if it may begin. */
 export function whyOutside(
   calendars: Calendars,
   recipe: Windowed,
@@ -158,8 +161,8 @@ export function whyOutside(
 }
 
 /**
- * Returns the key of a slot's run: `eod/s1/2025-08-15`. Other edits than a new name of the recipe or a new id of the
- * schedule do not change the key, so no slot runs twice.
+ * Returns the key of a slot's run: `eod/s1/2025-08-15`. An edit changes the key only if it renames the recipe or
+ * changes the id of the schedule. So no slot runs twice after any other edit.
  */
 export function runKeyOf(recipe: string, schedule: CompiledSchedule, slot: Slot): string {
   return `${recipe}/${schedule.id}/${slot.key}`;

@@ -21,7 +21,7 @@ import { dueKeysOf, skipRun } from "../queries/runs.ts";
 import { ScheduleCursor } from "./slots.ts";
 import type { Store } from "../../store/store.ts";
 
-/** What replacing the set needs. */
+/** What is needed to replace the set. */
 interface SwapOptions {
   served?: Served;
   now: number;
@@ -119,7 +119,10 @@ export async function noteFiles(
   await noteServedFiles(store, changed);
 }
 
-/** Pauses recipes that were served from these paths and are missing now; returns their names. Call it within a transaction. */
+/**
+ * Pauses recipes that were served from these paths and are now missing. Returns their names. Call it within a
+ * transaction.
+ */
 export async function pauseMissing(
   store: Store,
   recipes: RecipesByName,
@@ -139,7 +142,10 @@ async function pauseOne(store: Store, recipe: string, now: number): Promise<void
   await store.event(now, "recipe_missing", { recipe });
 }
 
-/** Returns whether the store names another file for a recipe: another process has served the recipe from there. */
+/**
+ * Returns whether the store names a different file for a recipe than this process. Then another process has served the
+ * recipe from that file.
+ */
 async function isServedFromAnotherFile(
   store: Store,
   recipe: CompiledRecipe,

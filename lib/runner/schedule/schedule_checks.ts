@@ -23,7 +23,7 @@ interface ClockChangeSlot {
   /** Wall-clock time, `2027-03-14T02:30`. */
   wall: string;
   zone: string;
-  /** When the schedule runs for it, epoch milliseconds: once, twice or not at all. */
+  /** The instants at which the schedule runs for this time, epoch milliseconds: none, one or two. */
   runsAt: number[];
 }
 
@@ -36,7 +36,8 @@ export function clockChangeSlots(
   schedule: CompiledSchedule,
   { after, months }: { after: number; months: number },
 ): ClockChangeSlot[] {
-  // Intervals follow elapsed time, and session times follow the exchange.
+  // Intervals follow elapsed time, and session times follow the exchange. So a clock change skips and repeats none of
+  // them.
   if (schedule.form === "every") return [];
   if (schedule.form === "calendar" && !("time" in schedule.at)) return [];
   const zone = schedule.form === "cron" ? schedule.timezone : calendarZone[schedule.mic];
@@ -81,8 +82,8 @@ function slotsAt(
 }
 
 /**
- * Returns whether the schedule has fixed times. A fixed time in a gap moves out of the gap; a wildcard follows elapsed
- * time.
+ * Returns whether the schedule has fixed times. If a clock change skips a fixed time, the slot moves to the instant of
+ * the change. A pattern with a wildcard follows elapsed time.
  */
 function isFixed(schedule: CompiledSchedule): boolean {
   if (schedule.form !== "cron") return true;
@@ -140,9 +141,9 @@ export interface MissedDay {
 /** On how many future days a schedule can run, given the recipe's window and deadline. */
 export interface RunnableDays {
   scheduleId: string;
-  /** Days with a slot that can be run. */
+  /** Number of days with a slot that can be run. */
   fine: number;
-  /** Days with a slot on which the window's exchange has no session. */
+  /** Number of days that have a slot although the window's exchange has no session on them. */
   closed: number;
   missed: MissedDay[];
 }

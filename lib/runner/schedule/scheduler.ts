@@ -268,7 +268,7 @@ export class Scheduler implements AsyncDisposable {
   /**
    * Stops: claims no further run, aborts reads, lets a write end, and releases leases.
    *
-   * @returns Whether all runs ended in time. Another process recovers the others when their lease expires.
+   * @returns Whether all runs ended in time. If a run did not, another process recovers it when its lease expires.
    */
   async stop({ timeoutMs = 25_000 } = {}): Promise<boolean> {
     this.#started = false;
@@ -302,7 +302,8 @@ export class Scheduler implements AsyncDisposable {
 
   /**
    * Makes one pass: lists slots, claims runs, and sets the timer for the next pass. In the background it sends notices,
-   * searches for the outcomes of interrupted writes, and compares open orders. After an error the next pass tries again.
+   * searches for the outcomes of interrupted writes, and compares open orders. After an error the next pass tries
+   * again.
    */
   async #queuePass(): Promise<void> {
     // A queued pass that has not begun does everything that this pass would do.
@@ -364,7 +365,7 @@ export class Scheduler implements AsyncDisposable {
     const { isAnyDue, laterAt } = await nextDue(store, now);
     if (isAnyDue) next = Math.min(next, now + pollMs);
     next = Math.min(next, laterAt ?? Infinity);
-    // A search that is in progress makes the next pass when it ends.
+    // A search in progress starts a pass itself when it ends.
     for (const [runKey, { at }] of this.#proveAgain) {
       if (!this.#recovering.has(runKey)) next = Math.min(next, at - machine.monotonic() + now);
     }
@@ -474,7 +475,7 @@ type Claimed = NonNullable<Awaited<ReturnType<typeof claimNext>>>;
 /** Returns the slots that were skipped when they were listed: holidays, pauses, duplicates. */
 function skippedAtOnce(listed: readonly NewRun[]): Skipped[] {
   return listed.flatMap(({ runKey, recipe, state, reason, traceId }) =>
-    // A skipped row always has a reason from the closed list.
+    // The reason of a skipped row is always a `SkipReason`.
     state === "skipped" ? [{ runKey, recipe, reason: reason as SkipReason, traceId }] : []
   );
 }

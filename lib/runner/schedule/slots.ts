@@ -60,7 +60,7 @@ const MOST_SKIPPED = 10;
 
 /**
  * Returns the next `count` slots that are not skipped, and the skipped slots between them: of each holiday the first
- * ten, because a schedule may have one each minute.
+ * ten, because a schedule may have a slot each minute.
  */
 export function nextSlots(
   calendars: Calendars,
@@ -226,7 +226,7 @@ function* gatedSlots(
   after: number,
   until: number,
 ): Generator<Slot> {
-  // Windows of neighbouring sessions may touch. A slot that is in both belongs to the first.
+  // Windows of neighbouring sessions may touch. A slot that is in two windows belongs to the earlier session.
   let last = after;
   const furthestMs = Math.abs(from.offsetMs) > Math.abs(to.offsetMs) ? from.offsetMs : to.offsetMs;
   for (const date of datesAround(mic, furthestMs, after, until + Math.abs(furthestMs))) {
@@ -273,7 +273,10 @@ interface Pattern {
   text: string;
   timezone: string;
   cron: Cron;
-  /** The pattern at a fixed offset from UTC, by offset in minutes: croner reads these clocks ten times faster. */
+  /**
+   * The pattern at a fixed offset from UTC, by offset in minutes. At a fixed offset, croner computes times ten times
+   * faster.
+   */
   atOffset: Map<number, Cron>;
   next: Recent<number, number>;
 }
@@ -317,9 +320,9 @@ function nextTime(pattern: Pattern, after: number): number {
   return pattern.cron.nextRun(new Date(after))?.getTime() ?? Infinity;
 }
 
-/** A time in which the clock of a zone does not change. */
+/** A span of time in which the clock of a zone does not change. */
 interface Steady {
-  /** Epoch milliseconds of both clock changes; infinite if there is none. */
+  /** The clock changes before and after the span, epoch milliseconds; infinite if there is none. */
   changedAt: number;
   changesAt: number;
   /**

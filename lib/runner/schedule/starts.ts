@@ -112,7 +112,7 @@ export async function addLatestSlot(
   { now, drawTraceId, calendars, lookbackMs = 14 * DAY_MS, forceDeadline = false }: StartOptions & {
     /** @default 14 days */
     lookbackMs?: number;
-    /** Run it even though its deadline has passed. The window of a recipe that writes cannot be overridden. */
+    /** Runs the slot even if its deadline has passed. The window of a recipe that writes cannot be overridden. */
     forceDeadline?: boolean;
   },
 ): Promise<RunRow | undefined> {
@@ -155,8 +155,8 @@ export async function addLatestSlot(
 }
 
 /**
- * Returns the latest past slot if its run would fail: it has not begun, its day is over, and the recipe reads data
- * as of now. Returns `undefined` if it may run or needs no run.
+ * Returns the latest past slot if its run would fail: the run has not begun, the day of the slot is over, and a step
+ * reads data that the broker reports only for the present. Returns `undefined` if the slot may run or needs no run.
  */
 export async function findPastSlot(
   store: Store,

@@ -52,8 +52,8 @@ export interface Judgement {
   /** Which file cannot be trusted, why, and what to do. For example, other users could write to the file. */
   exposed?: string;
   /**
-   * For messages: the recipe that this recipe runs, or the file that it names, whose current version is not the trusted
-   * one.
+   * For messages: what differs from its trusted version. Either a recipe that this recipe runs, or a file that this
+   * recipe names.
    */
   changed?: string;
 }
@@ -101,7 +101,9 @@ export class Trust {
     return record === undefined ? undefined : await changeSince(record, file);
   }
 
-  /** Returns which file of a trusted recipe others could write to, why, and what to do; `undefined` if there is none. */
+  /**
+   * Returns which file of a trusted recipe others could write to, why, and what to do; `undefined` if there is none.
+   */
   async exposureOf(file: string): Promise<string | undefined> {
     const record = await this.recordOf(file);
     return record === undefined ? undefined : await exposureOf(record, file);
@@ -369,7 +371,9 @@ function hasCodeOf(recipe: CompiledRecipe, record: TrustRecord): boolean {
   return codeOf(recipe).every((code) => code !== "unread" && known.has(code.sha256));
 }
 
-/** Returns which file of a recipe others could write to or replace, why, and what to do; `undefined` if there is none. */
+/**
+ * Returns which file of a recipe others could write to or replace, why, and what to do; `undefined` if there is none.
+ */
 async function exposureOf(
   { code, runs = [] }: Pick<TrustRecord, "code" | "runs">,
   file: string,

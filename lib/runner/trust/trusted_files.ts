@@ -53,7 +53,11 @@ export async function trustSettings(
   });
 }
 
-/** Returns whether the text of a calendar file is trusted. @throws {TrustError} If others could have written the trust file. */
+/**
+ * Returns whether the text of a calendar file is trusted.
+ *
+ * @throws {TrustError} If others could have written the trust file.
+ */
 export async function judgeCalendars(path: string, text: string, trust: TrustFile): Promise<Standing> {
   const record = (await trust.read()).calendars.get(await placeOf(path));
   if (record === undefined) return "unknown";

@@ -1,6 +1,6 @@
 /**
- * Checks which stores may be used. No other user may be able to write to a store. If nobody named a store and the program
- * found it in its working folder, this user must have created or trusted it there.
+ * Checks which stores may be used. No other user may be able to write to a store. If nobody named a store and the
+ * program found it in its working folder, this user must have created or trusted it there.
  *
  * @module
  */
@@ -26,7 +26,8 @@ export async function distrustOfStore(path: string): Promise<string | undefined>
 /**
  * Checks a store before it is opened.
  *
- * @param options With `needsTrust`, for a store that nobody named: this user must have created or trusted it.
+ * @param options `needsTrust` is set for a store that nobody named. This user must have created or trusted such a
+ * store.
  * @returns Whether the store is to be created.
  * @throws {TrustError} If others could have written the store, or somebody else created it.
  */
@@ -59,7 +60,10 @@ export async function checkStore(
   return { isNew };
 }
 
-/** Returns the id of a store. For a damaged store, returns the expected id: opening the store then reports the damage. */
+/**
+ * Returns the id of a store. For a damaged store, returns the expected id, because the damage is reported when the
+ * store is opened.
+ */
 function readId(path: string, expected: string): string | undefined {
   try {
     return storeIdIn(path);
