@@ -44,8 +44,9 @@ export interface MarketDay {
 const DAYS_WITHOUT_BROKER_TIME = 7;
 
 /**
- * Returns whether another clock confirms that a day is over, because this machine's clock may be wrong. True if an
- * answer contained the broker's time, if a quote shows that the session has ended, or if the day ended over a week ago.
+ * Returns whether another clock confirms that a day is over, because this machine's clock may be wrong. True in three
+ * cases: an answer contained the broker's time, a quote shows that the session has ended, or the day ended over a week
+ * ago.
  */
 export function isOverForSure(
   { market, day, session, runningDay }: MarketDay,

@@ -151,8 +151,8 @@ function escaped(command: string, { name }: CompiledRecipe): string {
 }
 
 /**
- * Returns the minutes of an hour at which cron must start the line, so that no firing is missed in any time zone of the
- * machine.
+ * Returns the minutes of an hour at which cron must start the line, so that no firing is missed, whatever the time zone
+ * of the machine is.
  */
 function minutesOf(firings: readonly Firing[]): string {
   const minutes = firings.flatMap(({ minutes }) =>

@@ -43,7 +43,7 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
   checkDeployValues(recipes, options);
   if (!/^[\w./:@-]+$/.test(options.image)) {
     throw new TypeError(
-      `Cannot deploy: --image is ${JSON.stringify(options.image)}; expected one such as "hsgate:latest"`,
+      `Cannot deploy: --image is ${JSON.stringify(options.image)}; expected an image such as "hsgate:latest"`,
     );
   }
   if (options.as === "jobs") checkJobNames(recipes, options);

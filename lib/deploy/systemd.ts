@@ -121,7 +121,7 @@ function accessLeft(runAs: string, { program, deno, dir }: DeployOptions): strin
   return [
     `sudo -u ${runAs} sh -c ${
       shellLine([tests])
-    }   # if it fails, ${runAs} may not enter that home folder: write the units again with --user, or with --run-as and its owner`,
+    }   # if it fails, ${runAs} cannot enter that home folder: write the units again with --user, or with --run-as and its owner`,
   ];
 }
 

@@ -186,8 +186,8 @@ export class Runner {
 
   /**
    * If an error says that the login was taken over or refused, blocks the login for every process of the store.
-   * Otherwise two programs would keep taking it from each other, or too many wrong passwords would lock the account.
-   * Returns whether the error says so.
+   * Otherwise two programs would keep taking the login from each other, or too many wrong passwords would lock the
+   * account. Returns whether the error says so.
    */
   async #noteLogin(
     recipe: CompiledRecipe,

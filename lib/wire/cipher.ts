@@ -58,11 +58,11 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
 /**
  * Decrypts the output of {@linkcode encryptSegments} or of another client. The plain segments may have any length.
  *
- * Always decrypts all segments before it reports a damaged one, and the error does not name the segment. So an
- * attacker who sends damaged segments learns nothing about the key from the error or its timing.
+ * Always decrypts all segments before it reports a damaged one, and the error does not name the segment. So an attacker
+ * who sends damaged segments learns nothing about the key from the error or its timing.
  *
- * @throws {ProtocolError} With code `cipher-segment` if a segment is truncated or for another key, or if
- * there are more than allowed.
+ * @throws {ProtocolError} With code `cipher-segment` if a segment is truncated or encrypted for another key, or if
+ * there are more segments than allowed.
  */
 export function decryptSegments(
   encrypted: Uint8Array,

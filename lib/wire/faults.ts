@@ -14,7 +14,7 @@ export type BodyFault =
   | "signature-bad"
   /** The key to decrypt with is missing, or the session key is not 16 bytes in Base64. */
   | "cipher-key"
-  /** An RSA segment is truncated, damaged or for another key, or there are more segments than allowed. */
+  /** An RSA segment is truncated, damaged or encrypted for another key. Or there are more segments than allowed. */
   | "cipher-segment"
   /** An AES body is not a whole number of blocks. */
   | "cipher-block"

@@ -54,14 +54,15 @@ interface JournalCheckOptions {
 }
 
 /**
- * Compares the fills with the journal's lines for trades. Each fill should have one line with the fill's amount net
- * of fees.
+ * Compares the fills with the journal's lines for trades. Each fill should have one line with the fill's amount net of
+ * fees.
  *
  * Some brokers book differently, for example one line per order. So the check compares only the sums in these cases,
  * and the detail says so:
  * - The numbers of rows differ, and the sums are equal.
  * - Both differ, and at most half of the rows match.
- * - No fill matches a line, unless there are as many lines as fills, and at most one purchase and one sale.
+ * - No fill matches a line. This case has an exception: there are as many lines as fills, and at most one purchase and
+ *   one sale.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;

@@ -30,8 +30,8 @@ export class ExportFolder implements Disposable {
   /**
    * Creates the folder if needed, locks it, and cleans up after a killed run.
    *
-   * @throws {DayBookError} If another export has locked the folder, or if a file or folder of the export is a
-   * symbolic link, which may lead to another place.
+   * @throws {DayBookError} If another export has locked the folder. Also if a file or folder of the export is a
+   * symbolic link, because a link may lead to another place.
    */
   static open(out: string): ExportFolder {
     makeFolder(out);

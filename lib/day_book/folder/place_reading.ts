@@ -4,7 +4,7 @@
  *
  * - If the new reading contains everything that was read before, it becomes the day. Disputed readings that it also
  *   contains are removed.
- * - If it lacks rows or amounts of the day, the day is kept, the new reading becomes a disputed one, and every loss is
+ * - If it lacks rows or amounts of the day, the day is kept, and the new reading becomes a disputed one. Every loss is
  *   listed.
  * - If it is only provisional and the day is final, the day is kept. The new reading becomes a disputed one if it has
  *   rows or amounts that the day lacks.

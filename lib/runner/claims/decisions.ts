@@ -52,9 +52,9 @@ export async function pauseRecipe(
 }
 
 /**
- * Resumes a recipe from now on. With `catchUp`, the newest slots that were skipped during the pause become due again:
- * as many as the misfire policy `all` allows, or one slot with any other policy. Slots whose day is over stay skipped
- * if a step reads data that the broker reports only for the present.
+ * Resumes a recipe from now on. With `catchUp`, the newest slots that were skipped during the pause become due again.
+ * With the misfire policy `all`, these are at most its maximum number of slots; with any other policy, one slot. Slots
+ * whose day is over stay skipped if a step reads data that the broker reports only for the present.
  *
  * @returns Keys of the runs that are due again.
  * @throws {TypeError} For `catchUp` of a recipe that writes.

@@ -223,7 +223,7 @@ class GapReasons {
       case "schedule_back":
         return `the recipe's file was missing until ${when}`;
       default:
-        return `older than the look-back limit when a scheduler ran again at ${when}`;
+        return `too old for the look-back limit, or too many slots at once, when a scheduler ran again at ${when}`;
     }
   }
 }

@@ -111,8 +111,9 @@ export class Pruner {
   #counted = "";
 
   /**
-   * @param limit Limit of each delete of a batch: this many runs, events or order intents, ten times as many log lines,
-   * or a tenth as many plans, whose rows are large. Other processes then wait only briefly.
+   * @param limit Limit of each delete of a batch. It counts runs, events and order intents. A batch deletes at most ten
+   * times as many log lines, and a tenth as many plans, because their rows are large. Other processes then wait only
+   * briefly.
    * @throws {RangeError} If runs or logs would not be kept long enough.
    */
   constructor(store: Store, keep: Retention, { limit = 500 }: { limit?: number } = {}) {

@@ -441,7 +441,8 @@ const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] sat
 
 /**
  * Returns whether another schedule of the recipe has a run for the same instant. Checks the store even if this recipe
- * has only one schedule, because another process may have loaded a version with other schedule ids.
+ * has only one schedule, because another process may have loaded a different version of the recipe, with other schedule
+ * ids.
  */
 export async function isOccupiedByOther(
   store: Store,

@@ -60,9 +60,9 @@ interface Attempt {
 }
 
 /**
- * Records that an attempt begins. For a write step, this row must exist before anything is sent, and a second row for
- * the same step fails, unless {@linkcode continueRun} let the step begin again. Also counts the write on its account.
- * The caller must then call {@linkcode Store.mark} before it sends the write.
+ * Records that an attempt begins. The row of a write step must exist before anything is sent. A second attempt at a
+ * write step throws an error, unless {@linkcode continueRun} let the step begin again. Also counts the write on its
+ * account. The caller must then call {@linkcode Store.mark} before it sends the write.
  */
 export async function beginAttempt(
   store: Store,

@@ -386,8 +386,8 @@ class Execution {
   }
 
   /**
-   * Runs work in the store. While the store is locked or cannot be reached, tries again until the lease is lost, so
-   * that the result of a step, such as an order, is recorded.
+   * Runs work in the store. While the store is locked or cannot be reached, tries again until the lease is lost. So the
+   * result of a step, such as an order, is recorded.
    */
   async #whenFree<T>(work: () => T | Promise<T>): Promise<T> {
     for (;;) {

@@ -54,7 +54,7 @@ export class RecipeSet {
   }
 
   /**
-   * Replaces the set. Pauses recipes that the new set lacks, unless another process serves them from another file;
+   * Replaces the set. Pauses recipes that the new set lacks, unless another process serves them from a different file;
    * resumes recipes that are back. Call it within a transaction.
    *
    * @returns Names of the missing recipes.

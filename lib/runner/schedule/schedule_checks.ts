@@ -201,8 +201,8 @@ function canRun(...of: Parameters<typeof boundsOfSlot>): boolean {
 }
 
 /**
- * Returns whether a later slot of the day can run. A slot that is due before the window opens begins at the opening,
- * so this searches only slots whose deadline has not passed by then.
+ * Returns whether a later slot of the day can run. A slot that is due before the window opens begins when the window
+ * opens. So this searches only slots whose deadline is not before the opening.
  */
 function canRunLater(
   calendars: Calendars,
