@@ -8,6 +8,7 @@
  */
 import { compare, type Decimal, multiply, sumOf } from "../decimal.ts";
 import type { Intent } from "../desk/intent.ts";
+import { PLACED_BEFORE_MS } from "../desk/prove.ts";
 import { findIntent, recentIntents } from "../desk/queries.ts";
 import { type IntentState, unresolvedStates } from "../desk/states.ts";
 import { endedStates } from "../desk/broker_lists.ts";
@@ -166,7 +167,8 @@ export const invariants = {
           }
           const call = swarm.truth.executed[order.call - 1]; // calls are numbered from 1
           if (
-            order.by === "owner" && !swarm.strikes.hasJumped && call !== undefined && call.at < (sentAt ?? 0)
+            order.by === "owner" && !swarm.strikes.hasJumped && call !== undefined &&
+            call.at < (sentAt ?? 0) - JUST_BEFORE_MS
           ) {
             return `intent ${id} has order ${orderId}, which the owner had placed before`;
           }
@@ -314,6 +316,12 @@ export const invariants = {
     check: ({ swarm }) => swarm.world.leaks[0],
   },
 } satisfies Record<string, Invariant>;
+
+/**
+ * If the lists before a request left an order out, and the order was placed this much before the request or later,
+ * nobody can distinguish it from the order of the request. The broker's lists show whole seconds.
+ */
+const JUST_BEFORE_MS = PLACED_BEFORE_MS + 1_000;
 
 /** Rules that must hold when there have been no faults for a while and the market has closed. */
 export const quietInvariants = {
