@@ -4,7 +4,6 @@
  * @module
  */
 import type { Store } from "../store/store.ts";
-import { isOfEarlierDay } from "./follow.ts";
 import type { Intent, IntentChange } from "./intent.ts";
 import { changesOf, findIntent, moveIntent, ownedOrders, type Owner, removeOrders } from "./queries.ts";
 import { LONGEST_ORDER_MS, noteAmended } from "./records.ts";
@@ -25,6 +24,12 @@ export type Decision =
     | { hasPlaced: readonly string[] }
   )
   & { because?: string };
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Returns whether an intent is at least a day old. Both times are of this machine's clock: the broker's may differ. */
+const isDayOld = ({ sentAt, createdAt }: Intent, now: number): boolean =>
+  now - (sentAt ?? createdAt) >= DAY_MS;
 
 /**
  * Records a person's decision about an unresolved intent. Needs no connection. A person's earlier decision can be
@@ -55,7 +60,7 @@ export async function decideIntent(
     const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
     if ("hasEnded" in decision) {
       const mayEnd = mayChange(intent.state, "expired", "person") &&
-        (intent.state === "acknowledged" || lacksPlaced(intent, changes) || isOfEarlierDay(intent, at));
+        (intent.state === "acknowledged" || lacksPlaced(intent, changes) || isDayOld(intent, at));
       if (mayEnd) return await moveIntent(store, id, { to: "expired", by: "person", at, data });
       throw new TypeError(
         `Cannot end "${id}": it is "${intent.state}", and not "acknowledged" or an open order of an earlier day`,

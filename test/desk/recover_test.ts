@@ -576,6 +576,21 @@ deskTest(
   },
 );
 
+deskTest(
+  "a person cannot end an open order of today only because this machine's clock is ahead",
+  async (testAccount) => {
+    const { client, store, machine, clock, last, pass } = testAccount;
+    const { Desk } = await import("../../lib/desk/desk.ts");
+    const ahead = { ...machine, now: () => clock.now() + 96 * HOUR };
+    const desk = new Desk({ store, machine: ahead, account: "main", client });
+    await desk.client().orders.place(ORDER);
+    await pass(10_000);
+    const { id, state } = await last();
+    assertEquals(state, "working");
+    await assertRejects(() => desk.decide(id, { hasEnded: true }, "ann"), TypeError, 'it is "working"');
+  },
+);
+
 deskTest("an order does not expire only because this machine's clock is ahead", async (testAccount) => {
   const { client, store, machine, clock, trader, last, pass } = testAccount;
   await trader.orders.place(ORDER);
