@@ -126,7 +126,7 @@ Deno.test("backfill and rerun reject impossible requests with exit code 2", asyn
   }
 });
 
-Deno.test("rerun runs one run again under its key, and leaves it to a scheduler with --queue", async () => {
+Deno.test("rerun repeats one run under its key; with --queue, rerun leaves the run to a scheduler", async () => {
   await using w = await world();
   const key = "book/main/2025-08-14";
   const fails = { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } };
@@ -140,7 +140,7 @@ Deno.test("rerun runs one run again under its key, and leaves it to a scheduler 
   assertStringIncludes(why.out, "before that it was ok");
 });
 
-Deno.test("rerun, approve and backfill never take another recipe for the one of a run", async () => {
+Deno.test("rerun, approve and backfill never use another recipe than the recipe of the run", async () => {
   await using w = await world();
   const key = "book/main/2025-08-14";
   const fails = { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } };
@@ -182,7 +182,7 @@ Deno.test("runs, why and rerun report a manual run whose process died, and rerun
     );
   }
   const at = (ms: number) => ({ env: w.env, now: () => MORNING + ms });
-  // Nothing renews its lease.
+  // No process renews the lease, which ends a minute before `MORNING`. Until then, the run counts as alive.
   const alive = await cli(["rerun", key, ...w.where, ...w.files], at(-90_000));
   assertEquals([alive.code, alive.out], [2, ""]);
   assertStringIncludes(alive.err, "a live process has been running it since 2025-08-15T02:28:00Z");
@@ -266,7 +266,7 @@ Deno.test("resolve records the outcome that a person found; runs show says what 
   );
 });
 
-Deno.test("approve makes a run due within its window and skips it after; refuse skips it", async () => {
+Deno.test("approve makes a run due within its window, and skips the run after its window; refuse skips the run", async () => {
   const key = "cancel/main/2025-08-15";
   const cases: [string[], () => number, number, string, string][] = [
     [["approve"], () => MORNING, 0, "is due; a running scheduler starts it", "due"],
@@ -336,7 +336,7 @@ Deno.test("schedule says that a recipe that writes does not run with a store in 
   );
 });
 
-Deno.test("resume --catch-up makes slots of the pause due, but fails for a recipe that writes", async () => {
+Deno.test("resume --catch-up makes the slots that were missed during a pause due, but fails for a recipe that writes", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
   await trustAll(w.path);
@@ -417,7 +417,7 @@ Deno.test("a secret from a command reaches its step, but no log, store or output
   assertStringIncludes(none.out, 'Cannot read secret "hook": its command "false" failed with exit code 1');
 });
 
-Deno.test("backfill as a process ends with 130 at SIGINT, and its current day is due", async () => {
+Deno.test("backfill as a process ends with 130 at SIGINT, and the day that it was running is due again", async () => {
   await using w = await world();
   await Deno.writeTextFile(
     `${w.path}/slow.yaml`,
@@ -443,7 +443,7 @@ Deno.test("backfill as a process ends with 130 at SIGINT, and its current day is
     try {
       return (await runsOf(w.store)).includes("slow/main/2025-08-13 running");
     } catch {
-      return false; // does not exist yet
+      return false; // the store does not exist yet
     }
   };
   while (!await isRunning() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 100));

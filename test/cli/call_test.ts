@@ -25,7 +25,7 @@ Deno.test("call prints one line of JSON with --json and indents it without", asy
   assertStringIncludes(pretty.out, '\n  "totalAssets"');
 });
 
-Deno.test("call reads parameters from stdin and from a file, in either spelling", async () => {
+Deno.test("call reads parameters from stdin and from a file, in hsgate's spelling and in the broker's", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const stdin = await cli(["call", "TradeQueryMarginFundInfo", "-", "--json"], {
@@ -103,13 +103,13 @@ Deno.test("call --columns shows the named members without cutting them, and reje
   assert(/^\d{13} +\d+\.\d\d +\d+ +\{"commission":.*\}$/.test(row.trim()), row);
   const wire = await columns("entrustId,fareVo.faret", "--wire");
   assert(/^entrustId +fareVo\.faret\n\d{13} +\d+\.\d\d\n/.test(wire.out), wire.out);
-  // Without a terminal it is a table too, because the user asked for columns.
+  // Without a terminal the output is a table too, because the user asked for columns.
   const piped = await cli(
     ["call", "account.funds", '{"market":"hk"}', "--columns", "available,totalAssets"],
     { env },
   );
   assert(/^available +\d+\.\d\d\ntotalAssets +\d+\.\d\d\n$/.test(piped.out), piped.out);
-  // Columns of a list inside an answer are in --json; --columns accepts members of the answer itself.
+  // --columns accepts only members of the answer itself. For a list inside the answer, the text names only --json.
   const inner = await cli(["call", "futures.holdings"], { env, columns: 60 });
   assert(
     /\n\(omitted: .*; --json prints all\)\n$/.test(inner.out) && !inner.out.includes("--columns"),
@@ -212,7 +212,7 @@ Deno.test("call ends with 5 when a write gets no answer, sends it only once, and
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: envOf(gateway) });
   assertEquals(JSON.parse(today.out).length, 1);
   const placed: string[] = [];
-  await waitUntil("the recorder to have its answer", () => {
+  await waitUntil("the recorder to have recorded the order", () => {
     placed.push(...recorder.take().map(({ path }) => path).filter((path) => path === "/trade/TradeEntrust"));
     return placed.length > 0;
   });
@@ -236,7 +236,7 @@ Deno.test("quote ends with 130 when it is interrupted", async () => {
   assertEquals({ code, out, err }, { code: 130, out: "", err: "hsgate: interrupted\n" });
 });
 
-Deno.test("login logs in with the settings' password, and --logout ends it", async () => {
+Deno.test("login logs in with the settings' password, and --logout ends the login", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const login = await cli(["login"], { env });
@@ -265,7 +265,7 @@ const secretLines: [string, string[]][] = [
   ["a key as a flag", ["login", `--key=${KEY}`]],
   ["a parameter in our spelling", ["call", "account.login", `{"password":"${PASSWORD}"}`]],
   ["a parameter in the broker's spelling", ["call", "TradeLogin", `{"password":"${PASSWORD}"}`]],
-  ["a parameter in JSON that breaks off", ["call", "TradeLogin", `{"password":"${PASSWORD}`]],
+  ["a parameter in incomplete JSON", ["call", "TradeLogin", `{"password":"${PASSWORD}`]],
 ];
 for (const [what, words] of secretLines) {
   Deno.test(`hsgate rejects a secret on the command line and does not print it: ${what}`, async () => {

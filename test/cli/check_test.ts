@@ -178,7 +178,7 @@ Deno.test("next and check do not hide a daily schedule behind a frequent one", a
     columns: 80,
   });
   const count = (schedule: string) => out.split("\n").filter((line) => line === `both    ${schedule}`).length;
-  // Three slots that run, and Christmas and the day after it as skipped.
+  // Each schedule has three slots that run. `daily` also has two skipped slots: Christmas and the day after it.
   assertEquals([count("often"), count("daily")], [3, 5], out);
   const checked = await cli(["check", `${dir.path}/both.yaml`, "--now", NOW]);
   assertStringIncludes(checked.out, "  Tue 2025-12-23 16:45 Asia/Hong_Kong  daily\n");
@@ -287,7 +287,7 @@ Deno.test("check rejects schedules whose slots are never in the window, and show
   );
 });
 
-Deno.test("check warns if only half-days miss the window, and does not warn if each day has a slot in it", async () => {
+Deno.test("check warns if slots miss the window only on half-days, and does not warn if each day has a slot in the window", async () => {
   const warningOf = async (head: string) => {
     await using dir = await folder({ "cancel.yaml": cancelling(head) });
     const { code, err } = await cli(["check", dir.path, "--now", NOW]);
@@ -354,7 +354,7 @@ steps:
   assertEquals(sound.code, 0, sound.err);
 });
 
-Deno.test("check of one recipe compiles no file whose first member names another recipe, and limits the total size of the files that it must compile", async () => {
+Deno.test("to find a recipe that a step runs, check compiles no file that begins with another name, and limits the total size of the files that it compiles", async () => {
   const step = (id: number) => `  - { id: s${id}, uses: orders.today, with: { market: hk } }\n`;
   const steps = `steps:\n${Array.from({ length: 450 }, (_, id) => step(id)).join("")}`;
   const names = Array.from({ length: 60 }, (_, index) => `a${index}.yaml`);

@@ -11,7 +11,7 @@ const names: Readonly<Record<string, string[]>> = {
 };
 const namesOf = (kind: string) => Promise.resolve(names[kind] ?? []);
 
-/** The words that may come at the end of a line. */
+/** Returns the words that can complete a line. */
 const wordsAfter = async (line: string): Promise<string[]> =>
   (await complete(commands, line.split(" "), namesOf)).map(({ word }: Candidate) => word);
 
@@ -57,7 +57,7 @@ Deno.test("complete() names the values of a flag, after a space or an equals sig
   assertEquals(await wordsAfter("run --config "), [], "the shell completes files by itself");
 });
 
-/** A folder with recipes, one with a name that would be harmful on a command line. */
+/** A folder with recipes, some with names that would be harmful on a command line. */
 function folder(): { path: string } & Disposable {
   const path = Deno.makeTempDirSync({ prefix: "hsgate-completion-" });
   Deno.mkdirSync(`${path}/recipes`);
@@ -70,7 +70,7 @@ function folder(): { path: string } & Disposable {
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
 }
 
-/** Runs a script in a new shell, in a folder, with the completion of that shell in "$1". */
+/** Writes the completion of a shell to the file `completion` in a folder, and runs this shell there. */
 async function shell(name: string, args: readonly string[], cwd: string): Promise<string> {
   const { code, out } = await cli(["completion", name]);
   assertEquals(code, 0);
@@ -221,7 +221,7 @@ Deno.test("completion names the symbols of the local store, reads only the folde
     "create view intent as with recursive n(i) as (select 1 union all select i + 1 from n) select i as id, i as params from n",
   );
   assertEquals(await words(foreign.path), []);
-  // SQLite itself opens a journal beside the database.
+  // SQLite itself opens the journal beside a database, so completion must also not wait for a journal that is a pipe.
   db.exec(
     `drop view intent; create table intent (id, params); insert into intent values (1, '{"symbol":"AAPL"}')`,
   );

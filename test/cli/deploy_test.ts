@@ -62,7 +62,7 @@ async function starters(dir: string, store: string) {
   };
 }
 
-/** A folder with a recipe, settings for a gateway, and a `date` that reports the time of the slot. */
+/** A folder with a recipe, settings for a gateway, and a program `date` that prints the time of the slot. */
 async function place(gateway: { info: { gatewayUrl: string } }) {
   const dir = await folder({
     "beat.yaml": beat,
@@ -106,7 +106,7 @@ async function forget(file: string): Promise<void> {
   for (const end of ["", "-wal", "-shm", ".mark"]) await Deno.remove(`${file}${end}`).catch(() => {});
 }
 
-Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the scheduler at once runs once", async () => {
+Deno.test("a slot that crontab, systemd, Kubernetes, Deno.cron and the scheduler start at the same time runs only once", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await place(gateway);
   const file = `${dir.path}/store.db`;
@@ -147,7 +147,7 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
   const startAll = () => Promise.all(Object.values(ways).map((start) => start()));
   const first = await startAll();
   assertEquals(first.map(({ code }) => code), [0, 0, 0, 0, 0], first.map(({ text }) => text).join("\n"));
-  // A line that starts without a new slot prints nothing.
+  // If there is no new slot, the crontab line prints nothing.
   const again = await startAll();
   assertEquals(again.map(({ code }) => code), [0, 0, 0, 0, 0], again.map(({ text }) => text).join("\n"));
   assertEquals(again[0]!.text, "", "cron would send a mail");
@@ -290,7 +290,7 @@ Deno.test("deploy prints a crontab for a pipe, or writes files and prints the re
   assertEquals([json.to, json.files.length, json.recipes[0].recipe], ["systemd", 3, "beat"]);
 });
 
-Deno.test("deploy rejects a recipe that trades with a store that is not durable, or on every timeline", async () => {
+Deno.test("deploy rejects a recipe that trades if its store is not durable, or if every timeline would run the recipe", async () => {
   await using dir = await folder({ "trader.yaml": trader });
   const words = ["deploy", `${dir.path}/trader.yaml`];
   for (const store of ["/tmp/hsgate.db", ":memory:", "/dev/shm/x/hsgate.db"]) {
@@ -359,7 +359,8 @@ Deno.test("deploy rejects an untrusted settings file in another folder, and show
   const variables = `every start reads "${dir.path}/hsgate.env", which sets HSGATE_TRUST_FILE, CHAT: `;
   assertStringIncludes(err, variables);
   assert(!(out + err).includes("PRECIOUS"));
-  // The lines would name the store of the folder. A named store needs no trust, so deploy checks it.
+  // The generated lines would name the store of the folder, and a named store needs no trust. So deploy itself checks
+  // whether this store is trusted.
   await (await openSqlite(`${dir.path}/hsgate.db`))[Symbol.asyncDispose]();
   const found = await cli([...words.slice(0, -2), "--to", "crontab"], {
     ...world,

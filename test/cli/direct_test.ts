@@ -23,7 +23,7 @@ async function world(options: Partial<PlatformOptions> = {}) {
     out: `${files.path}/out`,
     leases: files.path,
     env,
-    /** The same with a store, which order writes need. */
+    /** The same variables with a store, which order writes need. */
     trading: { ...env, ...storeEnv(files) },
     async [Symbol.asyncDispose]() {
       await platform.close();
@@ -55,7 +55,7 @@ Deno.test("--transport also works before the command, and overrides the environm
 Deno.test("tradeServer and hqServer override the platform's answer", async () => {
   await using at = await world();
   const { info } = at.platform;
-  // A platform that names servers which cannot be reached from here.
+  // This relay changes the platform's answer: the answer names servers that cannot be reached from here.
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const response = await fetch(`${info.authUrl}${new URL(request.url).pathname}`, {
       method: "POST",

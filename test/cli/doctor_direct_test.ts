@@ -158,7 +158,7 @@ function certify(host: string, daysLeft: number): { authority: string; certifica
   };
 }
 
-/** A TLS server that is not the platform, and records what it receives. */
+/** A TLS server that is not the platform, and that records what it receives. */
 function serveTls({ pem, key }: Certificate, sent: string[] = []) {
   const options = { hostname: "127.0.0.1", port: 0, cert: pem, key, onListen() {} };
   return Deno.serve(options, async (request) => {
@@ -293,7 +293,7 @@ Deno.test("doctor warns of a clock that differs from the platform's by more than
   const right = await doctor(env, { now: Date.now });
   assertEquals([right.code, statesOf(right).clock], [0, "ok"]);
   // A slow machine reads the platform's answer late, and that delay adds to the difference of the clocks. The
-  // platform's time is a whole second, which it may have begun a second before.
+  // platform's time has only whole seconds, so it can be up to a second too early.
   const secondsOf = async (offMs: number, text: RegExp) => {
     const began = Date.now();
     const found = await doctor(env, { now: () => Date.now() + offMs });
@@ -357,7 +357,7 @@ const refused: [
     "to the whitelist on the developer page",
   ],
   [
-    "the platform key is another one",
+    "the platform key is wrong",
     {},
     () => ({ HSGATE_PLATFORM_PUBLIC_KEY: exportPublicKey(generateKeyPair().publicKey) }),
     'it cannot decrypt the password: respCode 1003, "data encryption error"',

@@ -226,7 +226,8 @@ Deno.test("doctor compares the clock with the gateway's answers, or with a quote
     "this machine's clock is 5 days ahead of the broker's",
   );
   assertStringIncludes(await at(MORNING - 61_000), "this machine's clock is 1 min 1 s behind the broker's");
-  // A gateway on this machine has the same wrong clock, or sends no time; its quotes have the exchange's time.
+  // A gateway on this machine uses this machine's clock, which may be wrong, or sends no time. Its quotes contain the
+  // exchange's time.
   await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname } = new URL(request.url);
     const body = await request.text();

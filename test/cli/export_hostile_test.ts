@@ -71,7 +71,7 @@ Deno.test("export day-book says why a day is provisional if nothing confirms it"
   );
 });
 
-Deno.test("export day-book rejects another account's folder, by its orders and by --owner", async () => {
+Deno.test("export day-book recognizes another account's folder by its orders or by --owner, and rejects it", async () => {
   await using exported = exporting(2);
   await exported.exportDay(["--accounts", "securities", "--owner", "savings"]);
   const named = await exported.exportDay(["--accounts", "securities", "--owner", "trading"]);
@@ -112,7 +112,7 @@ for (const password of PASSWORDS) {
       [fills]: honest[fills]!.map((row) => ({ ...row, stockName: `ACME ${password} Ltd` })),
     };
     const secret = { ...honest, [orders]: honest[orders]!.map((row) => ({ ...row, [password]: "new" })) };
-    // In a row, and as the name of a member that only the summary and the wire rows contain.
+    // The password is in a row, or it is the name of a member that only the summary and the wire rows contain.
     for (const [script, file] of [[hostile, "fills."], [secret, "summary.json"]] as const) {
       exported.broker.script = script;
       for (const words of [[], ["--formats", "csv"], ["--formats", "jsonl"], ["--exact-csv"], ["--wire"]]) {

@@ -1,4 +1,4 @@
-/** Tests that commands name a value of the store that hsgate never writes, in every column that they read. */
+/** Tests that a command which reads a value that hsgate never writes names its place in the store, for every column. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { insertIntent } from "../../lib/desk/queries.ts";
@@ -65,7 +65,7 @@ const plans = ["rebalance", "show", PLAN];
 const runs = ["runs", "show", RUN];
 const why = ["why", "r", "2025-08-15"];
 
-/** A value for a column, the command that reads it, and what its error names. */
+/** Each case: a column, a value for it, the command that reads the value, and the row that the error names. */
 const cases: [column: string, value: string | bigint, words: readonly string[], row: string][] = [
   ["intent.params", "not JSON", orders, "01K2NS0220"],
   ["intent.params", "null", orders, "01K2NS0220"],
@@ -116,7 +116,7 @@ const cases: [column: string, value: string | bigint, words: readonly string[], 
   ["account_write.at", 8_640_000_000_000_001n, ["runs"], RUN],
 ];
 
-Deno.test("a command that reads a value that hsgate never writes names its column, its table and its row", async () => {
+Deno.test("if a command reads a value that hsgate never writes, the error names the value's column, table and row", async () => {
   const folder = await Deno.makeTempDir({ prefix: "hsgate-values-" });
   try {
     await fill(`${folder}/whole.db`);
@@ -147,7 +147,7 @@ Deno.test("a command that reads a value that hsgate never writes names its colum
   }
 });
 
-Deno.test("a store whose version is not one of hsgate's is rejected, even a number too large for JavaScript", async () => {
+Deno.test("a store whose version is not one of hsgate's is rejected, even if the version is too large a number for JavaScript", async () => {
   const folder = await Deno.makeTempDir({ prefix: "hsgate-values-" });
   try {
     for (const version of [2n ** 62n, -(2n ** 62n), 1_000_001n, -1n]) {

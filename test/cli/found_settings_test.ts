@@ -125,7 +125,7 @@ for (const [what, { words, settings, env = {}, gained }] of Object.entries(attac
   });
 }
 
-Deno.test("every setting except three harmless ones needs trust, also as a file that contains it", async () => {
+Deno.test("every setting except three harmless ones needs trust, and so does a setting that names a file with a value", async () => {
   await using w = await world();
   const env = { HSGATE_GATEWAY_URL: w.url };
   const plain = ["pushIdleMs", "logLevel", "timeoutMs"];
@@ -146,7 +146,7 @@ Deno.test("every setting except three harmless ones needs trust, also as a file 
   assertEquals(seen, inFiles);
 });
 
-Deno.test("trust shows each setting and what it can do, without secrets; then the current file is used", async () => {
+Deno.test("trust shows each setting without secrets, and what the setting can do; after that, this version of the file is used", async () => {
   await using w = await world();
   const settings =
     `gatewayUrl: ${w.url}\ntradePasswordKey: ${KEY}\npingUrl: https://hc.example/T0KEN\ntimeoutMs: 900\n`;
@@ -206,7 +206,7 @@ Deno.test("hsgate uses the version of the settings that it has checked, even if 
   assertEquals([w.heard.length > 0, other.heard, reads], [true, [], 1]);
 });
 
-Deno.test("a key file inside the folder is trusted with its content; a file elsewhere may change", async () => {
+Deno.test("trust in a key file inside the folder covers its content; a key file elsewhere may change", async () => {
   await using w = await world();
   const elsewhere = `${w.dir}/key`;
   for (

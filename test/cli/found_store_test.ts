@@ -119,8 +119,8 @@ Deno.test("a store that replaces a trusted one, and a store with foreign tables,
 
 Deno.test("trust rejects a store with a trigger that has the name of a table, and a store that lacks a table", async () => {
   const changes = [
-    // SQLite lets a trigger have the name of a table. The table comes last, so that it would replace the trigger in a map
-    // by name.
+    // SQLite lets a trigger have the name of a table. These statements put the table last. In a map by name, the table
+    // would therefore hide the trigger.
     `create trigger "halt" after insert on lease begin delete from intent; end; pragma writable_schema = on;
       update sqlite_schema set rowid = rowid + 1000 where name = 'halt' and type = 'table';
       update sqlite_schema set rowid = rowid + 2000 where tbl_name = 'halt' and type = 'index'`,
@@ -179,7 +179,8 @@ Deno.test("trust rejects a store with a value that no command could read, and li
 });
 
 Deno.test({
-  name: "a store is rejected, even if named or trusted, if others could have written it or a file next to it",
+  name:
+    "if others could have written a store or a file next to it, the store is rejected, even if it is named or trusted",
   ignore: isWindows,
   async fn() {
     await using w = await world();
@@ -190,7 +191,7 @@ Deno.test({
       [`${w.own}.mark`, 0o602, 0o600, 'hsgate.db.mark" beside it: others may write to it (mode 0602)'],
       [beside, 0o602, 0o600, 'hsgate.db-journal" beside it: others may write to it (mode 0602)'],
       [dir, 0o777, 0o700, "others may add files beside it"],
-      // Others cannot replace the file there, but can add a journal for it.
+      // In a folder with the sticky bit, others cannot replace the store, but they can add a journal for it.
       [dir, 0o1777, 0o700, "others may add files beside it"],
     ];
     Deno.writeTextFileSync(beside, "");
@@ -235,7 +236,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "only a group with the number of the user may write to a store and its folder",
+  name: "a group may write to a store and its folder only if its number is the user's number",
   ignore: !isRoot,
   async fn() {
     await using w = await world();
@@ -254,7 +255,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a store that is not a regular file, or a link to a file elsewhere, is rejected without opening it",
+  name:
+    "a store that is not a regular file is rejected without opening it, and so is a link to a file elsewhere",
   ignore: isWindows,
   async fn() {
     await using w = await world();
@@ -305,7 +307,7 @@ Deno.test("trust shows unfinished runs, queued notices, unfinished order writes 
   assertEquals([runs.code, JSON.parse(runs.out).length], [0, 1], runs.err);
 });
 
-/** Tables and indexes that are not from this program, each of which could keep a reader busy. */
+/** Changes of a store's schema that hsgate never makes. Each of them could keep a reader busy. */
 const foreign: Readonly<Record<string, string>> = {
   "a view in place of a table": `pragma foreign_keys = off; drop table run; create view run as
     with recursive n(i) as (select 1 union all select i + 1 from n) select i as run_key, 'due' as state from n`,
@@ -315,7 +317,7 @@ const foreign: Readonly<Record<string, string>> = {
 };
 
 for (const [what, sql] of Object.entries(foreign)) {
-  Deno.test(`trust rejects a store with ${what}, and reads no row of it`, async () => {
+  Deno.test(`trust rejects a store with ${what}, and reads no row of the store`, async () => {
     await using w = await world();
     await makeStore(w.friend);
     alter(w.friend, sql);
@@ -326,7 +328,7 @@ for (const [what, sql] of Object.entries(foreign)) {
   });
 }
 
-Deno.test("a new store after a loss still counts as the user's own", async () => {
+Deno.test("a new store that replaces a lost one still counts as the user's own", async () => {
   await using w = await world();
   Deno.removeSync(w.own);
   const lost = await w.hsgate("own", "runs");

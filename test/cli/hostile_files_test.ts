@@ -53,7 +53,7 @@ async function faultsOf(args: readonly string[], cwd: string): Promise<string> {
 
 for (const [kind, make] of Object.entries(kinds)) {
   Deno.test({
-    name: `no command reads ${kind} that is named in any place`,
+    name: `no command reads ${kind}, whichever argument or flag names it`,
     ignore: Deno.build.os === "windows",
     fn: async () => {
       await using dir = await folder();

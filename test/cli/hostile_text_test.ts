@@ -15,12 +15,12 @@ const EVIL = `\x1b[32mpainted\x1b[39m\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe
 // deno-lint-ignore no-control-regex -- these are the characters that must not arrive
 const SHOWN_WRONG = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
 
-/** Removes hsgate's own colour codes, which begin and end around a text without other control characters. */
+/** Matches a text between hsgate's own colour codes. The text itself has no control character ESC. */
 // deno-lint-ignore no-control-regex -- colour codes begin with the control character ESC
 const COLORED = /\x1b\[(?:[12]|3[123])m([^\x1b]*)\x1b\[(?:22|39)m/g;
 const withoutColors = (text: string) => text.replace(COLORED, "$1");
 
-/** A gateway that puts hostile text into every field, and answers reads or rejects everything. */
+/** A gateway that puts hostile text into every field. It either answers every call or rejects every call. */
 function gateway(isOk: boolean): { url: string } & AsyncDisposable {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
     const row = { stockCode: EVIL, stockName: EVIL, currentAmount: "5", status: EVIL, exchangeType: EVIL };
@@ -190,7 +190,8 @@ Deno.test("a terminal with colours shows the colours of paint() only, and hides 
   host.hide?.("pw12");
   const own = paint(host, "red", "down");
   const foreign = "\x1b[32mup\x1b[39m";
-  // Neither colour codes nor a copy of the marks without their control character are colours.
+  // Colour codes of the broker do not become colours, and neither does a copy of paint()'s marks without their control
+  // character.
   const text = `${own} ${foreign} ${plain(own)} ${paint(host, "dim", "pw12")} ${paint(host, "dim", foreign)}`;
   assertEquals(shownWidth(own), 4);
   host.out(text);
@@ -228,7 +229,7 @@ Deno.test("doctor and login show no six-digit trade password that the broker rep
   }
 });
 
-/** Every form in which a gateway could repeat the password of this length, plain or encrypted. */
+/** Returns every form, plain or encrypted, in which a gateway could repeat a password. */
 function formsOf(password: string): string[] {
   const cipher = createCipheriv("aes-128-ecb", "0123456789abcdef", null);
   const bytes = Buffer.concat([cipher.update(password), cipher.final()]);
@@ -241,7 +242,8 @@ function formsOf(password: string): string[] {
   ];
 }
 
-// The encrypted forms of the second one contain "+" and "/". The last two are too short to be removed from figures.
+// The encrypted forms of the second password contain "+" and "/". The last two passwords are so short that hsgate does
+// not remove them from figures.
 for (const password of ["Tr4de-pass", "Tr4de-pass-5-and-more-than-a-block", "661177", "5719", "43807"]) {
   Deno.test(`no output, log or store contains the trade password "${password}", plain or encrypted, that a gateway repeats`, async () => {
     await using dir = await folder();
@@ -335,7 +337,7 @@ Deno.test("no text of the gateway begins a line of an error that a script does n
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    // The runtime prints an error that nobody catches like this.
+    // This is how the runtime prints an error that nobody catches.
     const lines = `${Deno.inspect(error)}\n${error instanceof Error ? error.stack : ""}`.split(
       /[\n\r\u2028\u2029]/,
     );

@@ -22,7 +22,7 @@ async function namesIn(path: string): Promise<string[]> {
   return (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name).sort();
 }
 
-/** Runs `deno` like a user in that folder. */
+/** Runs `deno` in a folder, as a user does. */
 async function deno(cwd: string, args: readonly string[], env: Record<string, string> = {}) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [...args],

@@ -77,7 +77,7 @@ Deno.test("a second Ctrl-C without a write in progress ends immediately with 130
   await using gateway = await simulate();
   const { child, ended } = await asking("read", gateway, 50_000);
   child.kill("SIGINT");
-  // The system would combine two signals at the same time.
+  // The system would combine two signals that arrive at the same time.
   await new Promise((resolve) => setTimeout(resolve, 500));
   child.kill("SIGINT");
   assertEquals(await ended(), { code: 130, out: "", err: "" });

@@ -167,7 +167,7 @@ const odd: [what: string, content: string, mode: number, line: string][] = [
     "it has Windows line endings (CRLF)",
   ],
   ["it has a byte order mark", `\ufeff${PRIVATE}`, 0o600, "an editor put a byte order mark in front"],
-  ["there are two in the file", PRIVATE + PRIVATE, 0o600, "2 keys or certificates are in the file"],
+  ["two keys are in the file", PRIVATE + PRIVATE, 0o600, "2 keys or certificates are in the file"],
 ];
 for (const [what, content, mode, line] of odd) {
   Deno.test(`keys check warns when ${what}, and the key can be used`, async () => {

@@ -68,7 +68,7 @@ Deno.test({
       ["test", "--from", "2025-01-06", "--to", "2025-01-06", "--store", "secrets/test.db"],
       ["test", "--from", "2025-01-06", "--to", "2025-01-06", "--golden", "secrets/g.txt", "--update-golden"],
       ["export", "day-book", "--join", "secrets/all.csv"],
-      // Without the link, it ends because there is no such host.
+      // If `sim` accepted the link, it would still end, because there is no such host.
       ["sim", "--info", "secrets/sim.json", "--hostname", "host.invalid"],
     ];
     for (const words of cases) {
@@ -79,7 +79,7 @@ Deno.test({
     }
     const { code } = await spawned(["keys", "new", "--out", at.outside], { cwd: at.found });
     assertEquals(code, 0);
-    // These write to "out" if nobody names a folder.
+    // These commands write to "out" if the user names no folder.
     await Deno.symlink(at.outside, `${at.found}/out`);
     const names = () => Array.from(Deno.readDirSync(at.outside), ({ name }) => name).sort();
     const before = names();
@@ -90,7 +90,7 @@ Deno.test({
       assertStringIncludes(err, `a link leads to "${at.outside}`, words.join(" "));
       assertEquals(names(), before, words.join(" "));
     }
-    // `init` chooses the name itself, and writes only into an empty folder.
+    // Without an argument, `init` chooses the name "trading". It writes only into an empty folder.
     const empty = `${at.outside}/empty`;
     await Deno.mkdir(empty);
     await Deno.symlink(empty, `${at.found}/trading`);
@@ -152,7 +152,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "linkedOutside() follows links that stay in the working folder or, for a path outside it, in that path's own folder",
+    "linkedOutside() accepts a link that stays in the working folder; for a path elsewhere, a link that stays in that path's folder",
   ignore,
   async fn() {
     await using at = await place();

@@ -81,7 +81,7 @@ for (const target of ["missing", "precious"]) {
         using at = place();
         const link = `${at.found}/${name}`;
         Deno.symlinkSync(`${at.outside}/${target}`, link);
-        // An error and a file in the folder are both correct. Only the outside folder may not change.
+        // Both results are correct: an error, and a file in the folder. But the outside folder must not change.
         const result = await Promise.try(() => make(at.found, link)).catch((error: unknown) => error);
         const names = [...Deno.readDirSync(at.outside)].map((entry) => entry.name);
         assertEquals(names, ["precious"], `${name}: ${Deno.inspect(result)}`);

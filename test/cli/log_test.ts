@@ -58,7 +58,7 @@ Deno.test("schedule writes JSON lines with level, run key and trace without a te
   await wind(store, "2025-08-14T10:00:00Z");
   const text = (await cli(words, { env: envOf(gateway), columns: 120 })).out;
   assertEquals(
-    // Not cut, because a cut trace id cannot be searched for.
+    // The trace id is not cut, because nobody can search for a cut id.
     text.replaceAll(/[0-9a-f]{32} {2}/g, "TRACE ").replaceAll(/\b0\.\d s/g, "0.0 s"),
     [
       "Fri 2025-08-15",
@@ -222,7 +222,7 @@ export default defineStep({
   );
   assert(requests.length >= 1, "the span of the request belongs to the span of its step");
 
-  // Each line names the span in which it was written, both printed and exported.
+  // Each log line names the span in which it was written. This is true of the printed line and of the exported one.
   const said = lines.find(({ type, traceId }) => type === "log" && traceId === run.traceId);
   assertEquals([said.spanId, said.message], [steps[0]!.spanId, "a word from the step"]);
   const record = logs.find(({ body }) => body.stringValue.includes("a word from the step"));
@@ -299,7 +299,7 @@ Deno.test("call over the direct transport leaves no secret in spans, and rejects
       );
     }
   }
-  // The doctor only checks that a program listens there, and sends nothing.
+  // The doctor only checks that a program listens there: it asks for "/" at most, and sends no query.
   assertEquals(asked.filter((path) => path !== "/"), []);
   // Without tracing, the same settings work.
   const { OTEL_DENO: _, ...quiet } = through;

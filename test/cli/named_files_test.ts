@@ -112,7 +112,9 @@ Deno.test("a secret's file that is created after the trust is used, if it is not
 
 Deno.test("a secret that Kubernetes mounts in the folder may rotate: its link leads into another folder of the mount", async () => {
   await using w = await world(telling("{ file: DIR/data/token }"));
-  /** Writes a version of the secret like the kubelet: a new folder, then `..data` leads to it. */
+  /**
+   * Writes a version of the secret as the kubelet does: it creates a new folder, and then makes `..data` lead there.
+   */
   const mount = async (version: string, token: string) => {
     await Deno.mkdir(`${w.dir}/data/${version}`);
     await w.write(`data/${version}/token`, `${token}\n`);
@@ -127,7 +129,7 @@ Deno.test("a secret that Kubernetes mounts in the folder may rotate: its link le
   await Deno.remove(`${w.dir}/data/..2025_08_15_01`, { recursive: true });
   const { code, err } = await w.run();
   assertEquals([code, w.heard], [0, ["token-one", "token-two"]], err);
-  // Only a file of that name in such a folder of the mount is a version of the secret.
+  // A version of the secret is only a file `token` in a folder of the mount whose name begins like `..2025_08_15_02`.
   await w.write("data/..2025_08_15_02/other", "token-three\n");
   await Deno.mkdir(`${w.dir}/data/plain`);
   await w.write("data/plain/token", "token-three\n");
@@ -158,7 +160,7 @@ for (
     '[sh, "-c", "X=get; DIR/$X.sh"]',
   ]
 ) {
-  Deno.test(`a program of the folder that prints a secret runs only as it was trusted: ${command}`, async () => {
+  Deno.test(`a program of the folder that prints a secret runs only while it is unchanged since it was trusted: ${command}`, async () => {
     await using w = await world(telling(`{ command: ${command} }`));
     const trusted = await inFolder(w, "trust", "r.yaml", "--yes");
     assertEquals(trusted.code, 0, trusted.err);
@@ -178,7 +180,7 @@ for (
   });
 }
 
-/** Runs a command of the command line in the recipe's folder, because a shell's names begin there. */
+/** Runs a command of hsgate in the recipe's folder, because a shell resolves relative names there. */
 const inFolder = async (w: Awaited<ReturnType<typeof world>>, ...words: string[]) =>
   await spawned(words, { cwd: w.dir, env: w.env });
 
@@ -279,7 +281,7 @@ Deno.test("a program that others may write to, or that is created after the trus
   assertStringIncludes((await w.run()).err, "others may write to it");
 });
 
-Deno.test("a program and a file of a secret are compared again before each reading", async () => {
+Deno.test("before each reading of a secret, its program or its file is compared again with the trusted version", async () => {
   for (const source of ["{ command: [DIR/get.sh] }", "{ file: DIR/token.txt }"]) {
     await using w = await world(telling(source));
     assertEquals((await w.trust()).code, 0);
@@ -402,7 +404,7 @@ Deno.test("a link inside a granted folder is fine, unless the step could move it
   const ran = await w.run();
   assertEquals([ran.code, ran.out.includes("mine")], [0, true], ran.err);
   await Deno.symlink(w.dir, `${w.dir}/../way`);
-  await w.link(`${w.dir}/../way/data/a/key.pem`, "data/a/b/l"); // others could replace that way
+  await w.link(`${w.dir}/../way/data/a/key.pem`, "data/a/b/l"); // others could replace the link `way`
   assertStringIncludes((await w.run()).err, "leads out of that folder");
   await w.link("../key.pem", "data/a/b/l");
   await w.write("r.yaml", stepsOf("move"));
@@ -435,7 +437,7 @@ Deno.test("a step with permission for a folder cannot make a link, in any way", 
   assertEquals([...Deno.readDirSync(`${w.dir}/data`)], [], out);
 });
 
-Deno.test("trust covers a file that an argument names after an option, a sign, or as a pattern of a shell", async () => {
+Deno.test("trust covers a file that an argument names after an option or a sign, or by a pattern of the shell", async () => {
   await using dir = await folder();
   const from = await Deno.realPath(dir.path);
   await Deno.mkdir(`${from}/data`);

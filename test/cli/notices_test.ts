@@ -112,7 +112,7 @@ Deno.test("an unsent notice is reported by run --manual, runs, runs show, notice
   assertEquals(hook.texts.length, 1);
 });
 
-Deno.test("notices --dismiss removes notices from the list, and the run keeps a record of it", async () => {
+Deno.test("notices --dismiss removes notices from the list, and the run keeps a record of the removal", async () => {
   await using at = await work(recipeText(byWebhook(deadPort())));
   const ran = await at.hsgate("run", at.path, "--manual");
   const key = /run key (\S+)/.exec(ran.out)![1]!;
@@ -182,7 +182,7 @@ Deno.test("notify --test sends a test by every channel of a recipe, even if othe
   assertEquals((await at.hsgate("notify", at.path)).code, 2);
 });
 
-Deno.test("notify --test sends a test by each step that sends, whatever its condition and its text need", async () => {
+Deno.test("notify --test sends a test by each step that notifies, whatever the step's condition and text need", async () => {
   await using hook = startHook();
   const address = `http://127.0.0.1:${hook.addr.port}/`;
   const recipe = `name: eod

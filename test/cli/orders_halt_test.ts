@@ -1,15 +1,15 @@
-/** Tests that a halt of one process stops another process that trades. */
+/** Tests that `halt` in one process stops the orders of another process. */
 import { assert, assertEquals } from "@std/assert";
 import { testBoth } from "../support/stores.ts";
 import { readUntil } from "../support/waits.ts";
 import { envOf, folder, KEY, PASSWORD, simulate, spawned, storeEnv } from "./support.ts";
 
-/** Longest wait of a test that fails. A test that passes does not depend on it. */
+/** Longest wait of a test that fails. A test that passes does not depend on this limit. */
 const LIMIT = { limitMs: 300_000 };
 const ATTEMPTS = 20;
 
 testBoth(
-  "once halt has ended, a process that trades in a loop sends no further order",
+  "after the command halt has ended, a process that trades in a loop sends no further order",
   async ({ where, open }) => {
     await using files = await folder();
     await using elsewhere = await folder();
@@ -37,7 +37,8 @@ testBoth(
     let text = "";
     try {
       text = await readUntil("orders", lines, (read) => count(read, "sent") >= 5, LIMIT);
-      // If the store is on a server, the halt file in this folder does not stop the other process: only the row does.
+      // If the store is on a server, the halt file in this folder does not stop the other process. Only the row in the
+      // store does.
       const halted = await spawned(["halt", "--why", "lunch"], {
         env: { ...envOf(gateway), ...storeEnv(files), HSGATE_STORE: where },
         cwd: elsewhere.path,

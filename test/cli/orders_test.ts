@@ -372,7 +372,7 @@ Deno.test("orders show says what to do about an order of an earlier day that the
   assertEquals(ended.state, "expired");
 });
 
-Deno.test("halt stops buy, cancel, call and run before an order is sent, and resume ends it", async () => {
+Deno.test("halt stops buy, cancel, call and run before an order is sent, and resume ends the halt", async () => {
   await using at = await testAccount();
   const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
   const halted = await at.json(["halt", "--why", "lunch"]);
@@ -416,7 +416,7 @@ Deno.test("an order of a recipe is recorded with the time limit of the settings"
   const env = { HSGATE_TIMEOUT_MS: "300000" };
   const { code, err } = await at.run(["run", recipe, "--store", at.store], { env, fromDisk: true });
   assertEquals(code, 0, err);
-  // Another process uses this limit: until then, the order may still reach the broker.
+  // Another process reads this limit from the store. Until the limit has passed, the order may still reach the broker.
   await using opened = await openSqlite(at.store);
   assertEquals(await opened.all("select state, timeout_ms from intent"), [
     { state: "acknowledged", timeout_ms: 300_000 },
@@ -494,7 +494,7 @@ Deno.test("amend keeps what no flag changes, cancel cancels each order, and canc
   assertEquals((await at.run(["cancel-all", "--market", "hk", "--yes-all"])).code, 0);
 });
 
-Deno.test("orders shows intents beside the broker's orders, also those that were made elsewhere", async () => {
+Deno.test("orders shows intents beside the broker's orders, and also orders that were made elsewhere", async () => {
   await using at = await testAccount();
   const mine = await at.json([...BUY, "--yes"]);
   const { orderId: foreign } = await at.client.orders.place({ ...ORDER, price: "540.00" });
@@ -513,7 +513,8 @@ Deno.test("orders shows intents beside the broker's orders, also those that were
   const table = await at.run(["orders"], { columns: 160 });
   assertStringIncludes(table.out, mine.intent);
   assertMatch(table.out, new RegExp(`\\(elsewhere\\) +working +${foreign}`));
-  // Without the broker, the store still says what it knows, and the exit code says that it was not compared.
+  // Without the broker, the command shows what the store knows. The exit code says that nothing was compared with the
+  // broker's lists.
   await at.gateway.close();
   const withoutBroker = await at.run(["orders", "--json"]);
   assertEquals(withoutBroker.code, 4, withoutBroker.err);
@@ -538,11 +539,11 @@ Deno.test("in a terminal of 80 columns, orders shows quantity, price and what wa
   assertMatch(head!, /^intent +state +order +what +qty +symbol +price +filled$/);
   assertMatch(first!, /working +\d+ +buy +200 +00700\.HK +549 +0$/);
   assertMatch(second!, /working +\d+ +buy +100 +00700\.HK +550 +0$/);
-  // Of the ended orders that were made elsewhere, the list shows the newest, as many as it shows intents.
+  // The list shows only the newest ended orders that were made elsewhere, and not more of them than intents.
   assertMatch(foreign!, /^\(elsewhere\) +cancelled +\d+ +buy +100 +00700\.HK +542\.00 +0$/);
   assertStringIncludes(out, "(omitted: 1 of the ended orders made elsewhere; --limit and --json show more)");
   assertEquals((await at.json(["orders", "--limit", "2"])).length, 5);
-  // A short id is an argument of "orders show".
+  // "orders show" accepts a short id.
   for (const [line, id] of [[first, other], [second, intent]] as const) {
     const short = line!.split(" ")[0]!;
     assert(short.length < id.length && id.startsWith(short), short);
@@ -648,7 +649,7 @@ Deno.test("orders --watch reads the lists although pushes never pause", async ()
   const connection = await stream.next();
   let sent = 0;
   const flood = (async () => {
-    // Much shorter pauses than those between groups of pushes.
+    // These pauses are much shorter than the pauses between groups of pushes.
     while (!stop.signal.aborted) {
       await connection.send(orderPush(`${++sent}`));
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -663,7 +664,7 @@ Deno.test("orders --watch reads the lists although pushes never pause", async ()
   assertEquals((await watching).code, 130);
 });
 
-Deno.test("call sends order writes through the desk, and shows the same words before it asks", async () => {
+Deno.test("call sends order writes through the desk, and before it asks, it shows the same words as buy", async () => {
   await using at = await testAccount();
   const order = JSON.stringify({ ...ORDER, price: "550" });
   const no = await at.run(["call", "orders.place", order], { answer: "n" });
@@ -700,7 +701,7 @@ testBoth("a halt in the store stops a process with another working folder", asyn
   const elsewhere = { env: { ...at.env, ...env }, cwd: at.files.path };
   const halted = await spawned(["halt", "--why", "lunch", "--json"], elsewhere);
   assertEquals([halted.code, JSON.parse(halted.out).store], [0, true], halted.err);
-  // Only the row is left.
+  // Removes the halt file, so that only the row is left.
   const { file } = JSON.parse(halted.out);
   await Deno.remove(file.startsWith("/") ? file : `${at.files.path}/${file}`);
   const refused = await at.run(["buy", "100", "00700.HK", "--limit", "551", "--yes"], { env });
@@ -713,7 +714,7 @@ testBoth("a halt in the store stops a process with another working folder", asyn
 });
 
 testBoth(
-  "a halt in the store stops orders on every account of the store, and a resume ends it",
+  "a halt in the store stops orders on every account of the store, and resume ends the halt",
   async ({ where }) => {
     await using at = await testAccount();
     await using other = await simulate();
@@ -748,7 +749,7 @@ testBoth(
   },
 );
 
-Deno.test("buy places a conditional order, and cancel finds it in its own list", async () => {
+Deno.test("buy places a conditional order, and cancel finds it in the list of conditional orders", async () => {
   await using at = await testAccount();
   const words = ["--type", "stop-loss-limit", "--trigger", "700", "--limit", "701", "--valid-days", "5"];
   const asked = await at.run(["buy", "100", "00700.HK", ...words], { answer: "n" });

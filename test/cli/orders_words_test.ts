@@ -5,7 +5,7 @@ import { altered, cli, envOf, folder, MORNING, simulate, storeEnv } from "./supp
 
 const US_MORNING = Date.parse("2025-08-15T10:30:00-04:00");
 
-Deno.test("call of an option order shows the value and the fees of the contract, and not of one share", async () => {
+Deno.test("call of an option order shows the value and the fees of the whole contracts, not of one share", async () => {
   await using files = await folder();
   await using gateway = await simulate({ clock: new ManualClock(US_MORNING) });
   const env = { ...envOf(gateway), ...storeEnv(files), HSGATE_PRICE_COLLAR: "off" };
@@ -44,7 +44,7 @@ Deno.test("call of an algorithmic order shows the strategy, the quote, the value
   assertStringIncludes(err, "Send this order? [y/N] ");
 });
 
-Deno.test("fills reads the markets of the latest intents, and orders shows any as the price of a market order", async () => {
+Deno.test("fills reads the markets of the latest intents, and orders shows the word any as the price of a market order", async () => {
   await using files = await folder();
   const clock = new ManualClock(US_MORNING);
   await using gateway = await simulate({ clock });
@@ -61,7 +61,7 @@ Deno.test("fills reads the markets of the latest intents, and orders shows any a
   assert(/AAPL +buy +10 +\d+\.\d+ +\d+ +\w+\n/.test(fills.out), fills.out);
 });
 
-Deno.test("a long text of the broker above a question is cut, and has no gaps that wrap", async () => {
+Deno.test("a long text of the broker above a question is cut, and its long gaps become single spaces", async () => {
   await using files = await folder();
   await using gateway = await simulate();
   const env = { ...envOf(gateway), ...storeEnv(files) };

@@ -10,7 +10,7 @@ const ignore = Deno.build.os === "windows";
 const RECIPE = "name: r\nsteps:\n  - { id: f, uses: account.funds, with: { market: hk } }\n";
 
 Deno.test({
-  name: "commands reject settings that others could have written, and files that the settings name",
+  name: "commands reject settings, and files that the settings name, if others could have written them",
   ignore,
   async fn() {
     await using gateway = await simulate();
@@ -25,7 +25,7 @@ Deno.test({
     for (const name of ["hsgate.yaml", "pw"]) Deno.chmodSync(at(name), 0o600);
     const config = ["--config", at("hsgate.yaml")];
     const run = (words: string[]) => spawned([...words, ...config, "--json"]);
-    // Control: nobody else can have written them.
+    // Control: only the user can have written these files.
     const sound = await run(["call", "account.funds", '{"market":"hk"}']);
     assert(!sound.err.includes("Cannot trust"), sound.err);
     const commands = [
@@ -56,7 +56,7 @@ Deno.test({
     const replaced = await run(commands[0]!);
     assertEquals(replaced.code, 2);
     assertStringIncludes(replaced.err, `others may replace it: they may write to the folder "`);
-    // Control: in a sticky folder, others cannot replace it.
+    // Control: in a sticky folder, others cannot replace the settings file.
     Deno.chmodSync(dir.path, 0o1777);
     assert(!(await run(commands[0]!)).err.includes("Cannot trust"));
     Deno.chmodSync(dir.path, 0o700);
@@ -94,7 +94,7 @@ Deno.test({
       (await spawned(call)).err,
       "belongs to user 4711, and this program runs as user 0; move",
     );
-    // Even through a link in one of root's folders, the file is in the other user's folder.
+    // A link in a folder of root does not help: the file itself is still in the other user's folder.
     await using own = await folder({});
     Deno.symlinkSync(at("hsgate.yaml"), `${own.path}/hsgate.yaml`);
     const linked = await spawned([...call.slice(0, 3), "--config", `${own.path}/hsgate.yaml`]);

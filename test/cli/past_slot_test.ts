@@ -11,7 +11,7 @@ steps:
 `;
 const SUNDAY = Date.parse("2025-08-17T12:00:00+08:00");
 
-/** A folder of recipes, and a broker with trades on the three days before, at one instant. */
+/** A folder of recipes, and a broker with trades on the three days before `start`. For both, the time is `start`. */
 async function at(start: number, recipes: Record<string, string>) {
   const clock = new ManualClock(start);
   const gateway = await simulate({ fillsPerDay: 3, days: 3, clock });
@@ -39,7 +39,7 @@ async function at(start: number, recipes: Record<string, string>) {
   };
 }
 
-Deno.test("run makes a manual run if the day of its latest slot is over; a timer's start does not", async () => {
+Deno.test("run makes a manual run if the day of the recipe's latest slot is over; run --if-new, for timers, does not", async () => {
   await using w = await at(SUNDAY, { "evening.yaml": evening });
   const path = `${w.path}/evening.yaml`;
   const first = await w.run(["run", path, "--json"]);

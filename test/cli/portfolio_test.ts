@@ -41,7 +41,7 @@ Deno.test("portfolio shows the same amounts over both transports, and they tie o
     const gain = subtract(each.price!, each.costPrice!);
     assertEquals(each.profit, normalize(multiply(gain, each.quantity)), each.symbol);
   }
-  // The broker's own total of each currency: its cash, and the value of its holdings; futures have their own cash.
+  // In each currency, the broker's own total is the cash plus the value of the holdings. Futures have separate cash.
   const futures = portfolio.markets.find(({ market }) => market === "futures")!;
   for (const { market, currency, brokerAssets } of portfolio.markets) {
     if (market === "futures") continue;
@@ -94,7 +94,7 @@ Deno.test("the profit of the day counts today's fills at their prices, also of a
   for (const each of (await read()).holdings) assertEquals(each.dayProfit, "0", each.symbol);
 });
 
-Deno.test("futures count with the broker's profit, and with the day's fills, also short and closed ones", async () => {
+Deno.test("the value of a future is the broker's profit, and its profit of the day counts the day's fills, also for short and closed positions", async () => {
   const clock = new ManualClock(MORNING);
   await using gateway = await simulate({ days: 5, clock });
   const env = envOf(gateway);
@@ -130,7 +130,7 @@ Deno.test("futures count with the broker's profit, and with the day's fills, als
       normalize(profit),
     ], symbol);
   }
-  // Fifty dollars a point, and the position is short.
+  // A point of this contract is fifty dollars, and the position is short.
   const short = portfolio.holdings[0]!;
   const paid = (symbol: string) =>
     add(
@@ -197,7 +197,7 @@ interface Missing {
   change?: (name: string, value: unknown) => unknown;
   /** The notes that are not about one holding. */
   notes?: string[];
-  /** Holdings that lack members; without it, no holding lacks one. */
+  /** Holdings that lack members. Without this field, no holding lacks a member. */
   holdings?: { symbols?: string[]; missing: string; lacks: Member[] };
   also?: (portfolio: Portfolio) => void;
 }

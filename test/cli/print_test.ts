@@ -15,7 +15,7 @@ import { UsageError } from "../../tasks/terminal/exit_codes.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
 import { fit, plain, table, tableLines, widthOf, wrapped } from "../../tasks/terminal/print.ts";
 
-// Only the members that printing uses.
+// A terminal that has only the members which printing uses.
 const terminal = (columns: number) =>
   ({ color: false, isTerminal: true, size: () => ({ columns, rows: 24 }) }) as Host;
 

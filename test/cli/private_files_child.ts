@@ -6,7 +6,7 @@
  */
 import { cli, type Outcome, type World } from "./support.ts";
 
-/** A command line, and what it is given. */
+/** A command line, with its environment variables and its files. */
 export interface PlainCommand extends Pick<World, "env" | "files"> {
   words: readonly string[];
 }

@@ -31,7 +31,7 @@ async function reportIn(path: string) {
   return readReport(await Deno.readTextFile(path), path);
 }
 
-/** Starts a server that passes requests on to a gateway, and changes the result of one path. */
+/** Starts a server that passes requests on to a gateway, and changes the results of some paths. */
 function changing(target: string, changes: Record<string, (data: Data) => unknown>) {
   return Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname } = new URL(request.url);
@@ -77,7 +77,8 @@ Deno.test("probe calls every read once for each market, writes nothing, and find
   assertEquals(gateway.broker.call("orders.today", { market: "hk", limit: 99, cursor: "0" }), before);
   const { subscriptions, orderPushes, tradeLogin } = gateway.state();
   assertEquals([subscriptions, orderPushes, tradeLogin], [0, pushed, "in"]);
-  // The broker rejects bars without a subscription, and sends them with the probe's own, which ends.
+  // The broker rejects bars without a subscription. The probe then subscribes, gets the bars, and ends its
+  // subscription.
   const bars = report.calls.filter(({ operation }) => operation === "quotes.bars");
   assertEquals(bars.map(({ outcome, subscribed }) => `${outcome} ${subscribed === true}`), [
     ...Array(4).fill(["rejected false", "fits true"]).flat(),
@@ -192,7 +193,7 @@ Deno.test("probe reports each kind of difference, continues after rejections, an
     assertEquals(one.read, one.answers, one.operation);
   }
   for (const one of unread) assertEquals(one.then, "unreadable", one.operation);
-  // The simulator answers in these shapes, for any client.
+  // A simulator that is started with these answers gives answers of the same shapes to any client.
   await using simulator = await startSimulator({
     seed: 1,
     days: 1,
@@ -247,7 +248,7 @@ Deno.test('with readOnly "yes" probe sends no password, and says what it could n
   assert(report.calls.some(({ operation, outcome }) => operation === "quotes.latest" && outcome === "fits"));
 });
 
-Deno.test("over the direct transport probe and replay work the same", async () => {
+Deno.test("probe and replay work over the direct transport as they do over the gateway", async () => {
   await using platform = await simulatePlatform();
   await using dir = await folder();
   const env = directEnvOf(platform.info, dir.path);
@@ -327,7 +328,7 @@ const MARKS = {
   person: "chanqzxw",
 } as const;
 
-/** Every mark in the encodings in which it could leak. */
+/** Returns a mark in every encoding in which it could leak. */
 function encodings(mark: string): string[] {
   const bytes = new TextEncoder().encode(mark);
   return [

@@ -41,7 +41,7 @@ Deno.test("calls to a gateway on this machine never go through a proxy", async (
   assertEquals(proxy.asked, []);
 });
 
-Deno.test("no address of this machine leads through a proxy", async () => {
+Deno.test("no request to any address of this machine goes through a proxy", async () => {
   await using proxy = hostileProxy();
   const hosts = [
     "0.0.0.0",

@@ -120,7 +120,8 @@ Deno.test("a proposed plan is executed only after its approval, and only while i
     );
     const shown = await hsgate(["rebalance", "show", "--json"]);
     assertEquals(JSON.parse(shown.out)[0].state, "approved", shown.err);
-    // The plan of a recipe, whose run would compare the recipe, is executed only where the recipe is.
+    // To execute a plan that came from a recipe, hsgate compares the recipe. So it executes such a plan only where the
+    // recipe's file is.
     {
       await using db = await openSqlite(`${place.path}/h.db`);
       const row = (await db.get<{ source: string }>("select source from rebalance"))!; // the proposed plan
@@ -272,7 +273,7 @@ Deno.test("hsgate rebalance writes a page without secrets of the settings", asyn
   try {
     await using place = await folder({});
     const page = `${place.path}/plan.html`;
-    // A broker that repeats a secret as a listing code.
+    // The broker repeats a secret as a listing code.
     const env = { ...envOf(gateway), HSGATE_MOBILE: "00005.HK" };
     const { code, err } = await cli(["rebalance", "p.yaml", "--plan", "--html", page], { files, env });
     assertEquals([code, err], [0, ""]);
@@ -286,7 +287,8 @@ Deno.test("hsgate rebalance writes a page without secrets of the settings", asyn
 });
 
 Deno.test({
-  name: "hsgate rebalance shows no file outside the folder of its file, and writes no page through a link",
+  name:
+    "hsgate rebalance shows the content of no file outside the folder of the rebalance file, and writes no page through a link",
   ignore: Deno.build.os === "windows",
   async fn() {
     await using at = await folder({});
@@ -315,7 +317,7 @@ Deno.test({
   },
 });
 
-Deno.test("hsgate rebalance replaces only an earlier page with its page, and text of a file begins no line", async () => {
+Deno.test("hsgate rebalance overwrites only an earlier page or an empty file, and no text of a file begins a line of the output", async () => {
   await using at = await folder({ "p.yaml": files["p.yaml"], "a.json": files["a.json"], "empty.html": "" });
   const [plan, account] = [`${at.path}/p.yaml`, `${at.path}/a.json`];
   const write = (page: string) =>

@@ -24,7 +24,7 @@ Deno.test("commands accept a recipe's own name and its file's name", async () =>
   await Deno.mkdir(`${dir.path}/recipes`);
   const write = (name: string, text: string) => Deno.writeTextFile(`${dir.path}/recipes/${name}`, text);
   await write("look_around.yaml", recipe("okrec"));
-  // Its file has the name of another recipe; the recipe's own name takes precedence.
+  // The file `okrec.yaml` contains the recipe `other`. A recipe's own name takes precedence over the name of a file.
   await write("okrec.yaml", recipe("other"));
   const run = (...words: string[]) => within(dir.path, words, envOf(gateway));
   for (

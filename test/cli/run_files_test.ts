@@ -79,8 +79,8 @@ Deno.test("export-day-book records every file in the store with its hash, and un
   const next = `${dir.path}/books/2025-08-14/`;
   assertStringIncludes(second.out, `\nkept ${day}/ (14 files)\nwrote ${next} (14 files)\n`);
 
-  // Even without a store, it reports which files existed before. The newest day is read again, and then lacks the list of
-  // rebalancing trades, which was empty.
+  // Even without a store, the step reports which files existed before. It reads the newest day again. This day then
+  // lacks the list of rebalancing trades, which was empty.
   const path = `${dir.path}/book.yaml`;
   const plain = await cli(["run", path, "--out", dir.path], {
     files: { [path]: await Deno.readTextFile(path) },

@@ -94,7 +94,7 @@ Deno.test("schedule sends no order of a manual run that waits for the account, a
   ]);
 });
 
-Deno.test("run reports the state of a slot's run that has begun before, also in another process", async () => {
+Deno.test("run reports the state of a slot's run that began earlier, also in another process", async () => {
   await using gateway = await simulate({ fillsPerDay: 0 });
   const otherText = buy.replace("1h30m", "1h").replace(/name: .*/, "name: other");
   await using dir = await folder({ "buy.yaml": buy.replace("1h30m", "1h"), "other.yaml": otherText });
@@ -160,7 +160,7 @@ Deno.test("run reports the state of a slot's run that has begun before, also in 
 
 Deno.test({
   name: "run with a terminal ends at SIGHUP as at SIGTERM, and leaves nothing to run later",
-  // The program that creates the terminal.
+  // The program `script` creates the terminal.
   ignore: Deno.build.os !== "linux" || !await Deno.stat("/usr/bin/script").then(() => true, () => false),
   async fn() {
     await using gateway = await simulate();

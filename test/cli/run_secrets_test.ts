@@ -3,7 +3,7 @@ import { cli, envOf, folder, simulate, spawned, trustAll } from "./runner_suppor
 
 const PASSWORD = "Tr4de-Pa55word";
 
-/** A step that prints its secrets, whatever their source. */
+/** A step that repeats the trade password in its log, its progress, its output and its error. */
 const leak = `import { defineStep } from "hsgate/recipes";
 export default defineStep({
   effect: "read",

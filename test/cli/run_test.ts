@@ -161,7 +161,7 @@ Deno.test("run uses the direct transport if the recipe says so, with and without
   const kept = await runIn(dir.path, ["r.yaml", "--store", file], env);
   assertEquals(kept.code, 0, kept.err);
   await using store = await openSqlite(file);
-  // Named by a digest of the public key, which does not reveal the account.
+  // The lease is named by a digest of the public key, which does not reveal the account.
   assertMatch(
     (await store.get<{ name: string }>("select name from lease"))!.name,
     /^account:direct trade-[0-9a-f]{12}$/,
@@ -188,7 +188,7 @@ Deno.test("Connections.isSoleLogin() returns true only for the direct transport,
   assertEquals([await isSole("direct"), await isSole("gateway")], [true, false]);
 });
 
-Deno.test("Connections does not send the trade password of direct-transport settings to a gateway, unless the settings name one", async () => {
+Deno.test("Connections does not send the trade password of direct-transport settings to a gateway, unless the settings also name the gateway", async () => {
   await using platform = await simulatePlatform();
   await using leases = await leaseFolder();
   const recipe = await compileRecipe(`connect: gateway\n${beat}`, "r.yaml");
@@ -228,7 +228,7 @@ Deno.test("Connections.accountOf() returns one name for each gateway and each tr
     assertEquals(account, "gateway 127.0.0.1:11111", host);
   }
   assertEquals(await accountOf("https://gw.example.:8443", gatewayRecipe), "gateway gw.example:8443");
-  // Another gateway may listen there.
+  // At another loopback address, another gateway may listen.
   assertEquals(await accountOf("http://127.0.0.2:11111", gatewayRecipe), "gateway 127.0.0.2:11111");
   assertEquals(await accountOf("https://desk.example", gatewayRecipe), "gateway desk.example:443");
   await using connections = await Connections.open({}, host);
@@ -455,7 +455,7 @@ Deno.test("run --force-deadline overrides the deadline of a slot, but not the wi
     const { state, reason } = JSON.parse(out);
     return `${state} ${reason}`;
   };
-  // Ten minutes after the slot; both slots were skipped before the user forces them.
+  // Each command runs ten minutes after its slot. It skips the slot without the flag, and runs the slot with it.
   assertEquals(stateOf(await runAt("r.yaml", "10:10")), "skipped deadline");
   assertEquals(stateOf(await runAt("r.yaml", "10:10", ["--force-deadline"])), "ok undefined");
   assertEquals(stateOf(await runAt("w.yaml", "15:40")), "skipped deadline");
@@ -733,7 +733,7 @@ Deno.test("run at Ctrl-C during a read ends with 130, and the store records it",
     assert(performance.now() - begun < 100_000); // before the answer
     if (more.length > 0) assertEquals([code, (await rowsOf(file)).map(({ state }) => state)], [130, states]);
   }
-  // As a separate process, with the signal that a terminal sends.
+  // A separate process gets the signal that a terminal sends.
   const process = start(["run", `${dir.path}/r.yaml`], { env: envOf(gateway) });
   const reader = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let err = "";
@@ -794,7 +794,7 @@ const steps = [{ id: "funds", uses: "account.funds" }, { id: "other", uses: "run
   uses: "notify",
 }];
 
-/** Returns a tree after some events, with a clock that advances one second with each. */
+/** Returns a tree after some events, with a clock that advances one second with each event. */
 function treeAfter(events: readonly TreeEvent[]): RunTree {
   let now = 0;
   const tree = new RunTree(() => now);
@@ -899,7 +899,7 @@ Deno.test("showRun() redraws its own lines, prints other lines above them, and e
   assertEquals(notes, []);
 });
 
-Deno.test("showRun() prints plain lines without a terminal, and none for a program", () => {
+Deno.test("showRun() prints plain lines without a terminal, and prints nothing for a program", () => {
   const lines = (json: boolean) => {
     const { host, notes } = terminal(() => 80);
     const { errTerminal: _, ...piped } = host;

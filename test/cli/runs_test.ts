@@ -17,7 +17,7 @@ async function history() {
   const words = ["schedule", dir.path, "--store", file, "--once"];
   await cli(words, { env: envOf(gateway) });
   {
-    // The first pass was on Thursday at 08:00 in Hong Kong.
+    // This watermark pretends that the first pass was on Thursday at 08:00 in Hong Kong.
     await using store = await openSqlite(file);
     await store.run("update schedule set watermark = ?, updated_at = 0", Date.parse("2025-08-14T00:00:00Z"));
   }
@@ -82,7 +82,7 @@ Deno.test("why explains in one line what happened, or why nothing ran", async ()
   assertEquals(await why("2025-08-18"), "nothing yet: the slot is at 2025-08-18 10:00 Asia/Hong_Kong\n");
 });
 
-Deno.test("next shows a pause, a second pause changes nothing, and resume ends it", async () => {
+Deno.test("next shows a pause, a second pause changes nothing, and resume ends the pause", async () => {
   await using h = await history();
   const store = ["--store", h.file];
   assertEquals((await cli(["pause", "beat", "--why", "a trial", ...store])).out, "beat is paused\n");
@@ -115,7 +115,7 @@ Deno.test('after pause, slots are skipped with the reason "paused" and no step b
   ];
   assertEquals(await runs(), before);
   await cli(["pause", "beat", "--why", "a trial", ...store], at("2025-08-15T12:00"));
-  // On Monday after the grace of the slot, and on Tuesday within it.
+  // The pass on Monday is after the grace of the slot, and the pass on Tuesday is within it.
   await pass("2025-08-18T13:00");
   await pass("2025-08-19T10:01");
   const paused = [
@@ -128,7 +128,7 @@ Deno.test('after pause, slots are skipped with the reason "paused" and no step b
     const { startedAt, steps } = JSON.parse(out);
     assertEquals([startedAt, steps], [undefined, []], key);
   }
-  // Tuesday's slot is still within its grace, but the pause has ended it.
+  // Tuesday's slot is still within its grace, but it was skipped during the pause.
   await cli(["resume", "beat", "--recipes", h.path, ...store], at("2025-08-19T10:02"));
   await pass("2025-08-19T10:03");
   assertEquals(await runs(), [...before, ...paused]);
@@ -161,7 +161,7 @@ Deno.test("why, pause and resume find a recipe in the file that a scheduler load
 Deno.test("store backup writes a consistent copy, and replaces no file; store verify ends with 7 for an inconsistent store", async () => {
   await using h = await history();
   const copy = `${h.path}/copy.db`;
-  // As a process with the permissions of its task.
+  // This command runs as a process, with the permissions of the task.
   const first = await spawned(["store", "backup", copy, "--store", h.file]);
   assertEquals([first.code, first.err], [0, ""]);
   const second = await cli(["store", "backup", copy, "--store", h.file]);
@@ -294,7 +294,7 @@ Deno.test("run --store runs the latest slot once, however often it is started", 
   assertEquals(JSON.parse(third.out).ran, false);
 });
 
-Deno.test("pause applies to a recipe that only had manual runs, and to a schedule that it gets later", async () => {
+Deno.test("pause applies to a recipe that had only manual runs, and to a schedule that the recipe gets later", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const file = `${dir.path}/store.db`;
@@ -362,7 +362,7 @@ Deno.test("pause rejects a recipe without a schedule with exit code 2, and says 
   assertEquals((await cli(["pause", "beat", ...where])).out, "beat is paused\n");
 });
 
-/** A store with these runs, each waiting for approval. */
+/** Creates a store with these runs, each waiting for approval. */
 async function storeOf(path: string, keys: readonly string[]): Promise<void> {
   await using store = await openSqlite(path);
   for (const [index, key] of keys.entries()) {

@@ -8,7 +8,7 @@ import { cli, envOf, folder, simulate, spawned, start, trustAll } from "./runner
 const beat =
   "name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 
-/** Reads lines until one matches. */
+/** Reads until the text that has arrived matches. */
 async function until(
   lines: ReadableStreamDefaultReader<string>,
   fits: (text: string) => boolean,
@@ -98,7 +98,7 @@ Deno.test("schedule continues after kill -9: it records the slots of the time be
   }
   const isNew = ({ run_key }: Row) => !before.some((each) => each.run_key === run_key);
   const hasContinued = rows.some((row) => row.state === "ok" && isNew(row));
-  // The lease of an interrupted run lets the next slot wait.
+  // While the lease of the interrupted run lasts, the next slot waits.
   assert(interrupted.length > 0 || hasContinued, JSON.stringify(rows));
   const ended = before.filter(({ state }) => state === "ok");
   assert(ended.length > 0);
@@ -111,7 +111,7 @@ Deno.test("code that never ends blocks neither the scheduler nor other runs, and
   const all = "params.ids.all(a, params.ids.all(b, params.ids.all(c, a + b + c >= 0)))";
   await using dir = await folder({
     "beat.yaml": beat,
-    // Rarely enough that a slow machine also has time for the beats.
+    // The hog runs rarely enough that a slow machine also has time for the beats.
     "hog.yaml":
       "name: hog\nschedule: { every: 5s }\nmisfire: { action: skip, grace: 1h }\noverlap: skip\nsteps:\n" +
       "  - { id: hog, uses: ./hog_step.ts, timeout: 3s }\n",
@@ -139,7 +139,7 @@ export default defineStep({
       text.includes("it took more than 3000 ms") && text.includes("5000000 steps") && beats(text) >= 3,
   );
   assertStringIncludes(text, 'of step \\"sum\\": it takes more than 5000000 steps of evaluation');
-  // The scheduler reads endless files in the meantime.
+  // In the meantime, the scheduler also reads files that never end.
   assertEquals((await new Deno.Command("mkfifo", { args: [`${dir.path}/pipe.yaml`] }).output()).code, 0);
   await Deno.writeTextFile(`${dir.path}/endless.ts`, "while (true);\nexport default {};\n");
   await until(reader, (text) => beats(text) >= 8);

@@ -22,7 +22,7 @@ const addresses = [
   "postgres:user:hunter2#127.0.0.1",
   "http://127.0.0.1:1/?a=b&token=hunter2",
 ];
-/** Parts of the passwords that no output may contain, also with percent signs. */
+/** Matches parts of the passwords, also with percent signs. They must not appear in any output. */
 const SECRET_PARTS = /hun(ter2|[/@]|%2f|%40)|ter2(\?|%3f)|ter2:@/i;
 
 const realConsole = { log: console.log, error: console.error };

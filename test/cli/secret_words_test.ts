@@ -26,7 +26,7 @@ Deno.test("no command shows a password of an address, wherever it is on the comm
   }).output();
   const [shown, told] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
   assertEquals([code, shown], [0, ""], told);
-  // Several lines of each command, each with the address.
+  // The process ran many command lines of each command, each with an address.
   const [, count] = /^(\d+) command lines$/m.exec(told!) ?? [];
   assertEquals(Number(count) > commands.length * 40, true, told);
 });
@@ -115,7 +115,7 @@ Deno.test("withoutCredentials() hides what can be a secret in addresses and conn
     ["http://h/?a=1&api_key=pa#55'x", "http://h/?a=1&api_key=[secret]"],
     ["h?accessToken=pa55 x?client-secret%3Dpa55", "h?accessToken=[secret] x?client-secret%3D[secret]"],
     ["http://h/#key=pa55;x&sig=pa55&PWD=pa55", "http://h/#key=[secret]&sig=[secret]&PWD=[secret]"],
-    // Misspelt addresses: everything that could be user and password.
+    // In misspelt addresses, hsgate hides everything that could be user and password.
     ["postgres:user:pa55@host/db", "postgres:[secret]@host/db"],
     ["postgres//user:pa:5/5@host/db", "postgres//user:[secret]@host/db"],
     ["postgres/user:pa55@host:5432", "postgres/user:[secret]@host:5432"],
@@ -143,7 +143,7 @@ Deno.test("withoutCredentials() hides what can be a secret in addresses and conn
     "postgres://u@h/db?host=/run/a&sslkey=b.pem&schema=c http://h/?monkey=",
   ];
   for (const text of kept) assertEquals(withoutCredentials(text), text);
-  // A search that restarts at each part would take longer than this test may.
+  // A search that restarts at each part would not end within the time of this test.
   for (
     const part of [
       "a:/u:",

@@ -42,7 +42,7 @@ Deno.test({
       const word = name.startsWith("-") ? `./${name}` : name;
       assertEquals(await pasted("bash", `printf %s ${shellHint(name)}`), { names: [], out: word }, name);
       assertEquals(await pasted("sh", `printf %s ${shellLine([name])}`), { names: [], out: name }, name);
-      // Pasted with the double quotes of the sentence around it, the command is wrong but harmless.
+      // If the user also pastes the double quotes around the command, the command is wrong but harmless.
       assertEquals((await pasted("bash", `"printf %s ${shellHint(name)}"`)).names, [], name);
       assertEquals((await pasted("sh", `printf %s ${shellHint(name)}`)).names, [], name);
     }

@@ -1,4 +1,4 @@
-/** Tests that no text of the broker changes the shape or another value of what a command prints as JSON or as cells. */
+/** Tests that no text of the broker changes the shape of a command's JSON or table, or any other value in it. */
 import { assertEquals } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { randomFrom } from "../../lib/time.ts";

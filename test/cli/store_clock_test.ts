@@ -54,7 +54,7 @@ Deno.test({
         union all select 'end of ' || run_key, finished_at from run where finished_at is not null`,
     );
     assert(latest.length >= 7, JSON.stringify(latest));
-    // Far less than an hour, even on a slow machine.
+    // The times differ by far less than an hour, even on a slow machine.
     const wrong = latest.filter(({ at }) => at === null || Math.abs(at - now) > HOUR / 2);
     assertEquals(wrong, []);
   },

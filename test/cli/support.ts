@@ -188,8 +188,8 @@ export function start(
 }
 
 /**
- * Returns the system calls of a trace, and removes its files. In one file for all threads, a call that another thread
- * interrupts is on two lines: one without its result, and one without its path.
+ * Returns the system calls of a trace, and removes its files. Each thread has its own file, because in a common file, a
+ * call that another thread interrupts is on two lines: one without its result, and one without its path.
  */
 export async function takeTrace(trace: string): Promise<string[]> {
   const folder = trace.slice(0, trace.lastIndexOf("/"));
@@ -203,7 +203,7 @@ export async function takeTrace(trace: string): Promise<string[]> {
   return calls;
 }
 
-/** Permissions of the command line's task; a process with more would hide a missing one. */
+/** Returns the permissions of the command line's task. With more permissions, a test would hide a missing one. */
 function taskFlags(): string[] {
   return config.tasks.hsgate.command.split(" ").filter((word) => word.startsWith("--"));
 }

@@ -142,7 +142,7 @@ Deno.test("hsgate test keeps the store at the given path, and why reads it", asy
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const store = `${recipes.path}/test.db`;
   const words = ["test", recipes.path, ...WEEK, "--store", store];
-  // As a process with the permissions of its task.
+  // This command runs as a process, with the permissions of the task.
   const first = await spawned(words);
   assertEquals([first.code, first.out], [0, REPORT]);
   const { code, out } = await cli(["why", "funds", "2025-12-25", "--store", store]);

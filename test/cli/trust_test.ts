@@ -70,7 +70,7 @@ const strace = await hasProgram("strace");
 const orders = "steps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 const slot = "schedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: latest, grace: 2h }\n";
 
-/** Attempts of a hostile recipe, and what `trust` must print about each. */
+/** Attempts of a hostile recipe, and what `check` and the rejected commands must print about each. */
 const attacks: Readonly<
   Record<string, { text: (url: string) => string; files?: Record<string, string>; told: string }>
 > = {
@@ -187,7 +187,8 @@ Deno.test("a recipe without trust replaces a file beside the recipe only if a st
       /^(own|book)\./.test(name) ? `Cannot replace "${name}"` : "Cannot use the path",
     );
   }
-  // The step's own reports, without and with a store, and whatever is below out/ or in a folder of --out.
+  // A step replaces its own reports, without and with a store. It also replaces any file below `out/` or in a folder
+  // that --out names.
   for (
     const [to, at, ...flags] of [
       ["new.csv", "new.csv"],
@@ -211,7 +212,7 @@ Deno.test("a recipe without trust replaces a file beside the recipe only if a st
   const { err } = await report("new.csv", "d");
   assertStringIncludes(err, 'Cannot replace "new.csv": it is not as a step wrote it');
   assertEquals(Deno.readTextFileSync(`${w.path}/new.csv`), "my notes");
-  // Nor through a link below `out/` that leads back into the working folder.
+  // Nor does a step replace the report through a link below `out/` that leads back into the working folder.
   Deno.symlinkSync("..", `${w.path}/out/up`);
   const { err: linked } = await report("out/up/new.csv", "e");
   assertStringIncludes(linked, 'Cannot replace "out/up/new.csv": it is not as a step wrote it');
@@ -277,14 +278,14 @@ Deno.test("a trusted recipe runs, and an edit of it or of its code ends the trus
   assertStringIncludes((await w.hsgate("run", path)).err, "nobody has trusted it");
 });
 
-Deno.test("code that asks for more during a run than when it was trusted is rejected", async () => {
+Deno.test("code that asks for more permissions during a run than when it was trusted is rejected", async () => {
   await using w = await world(() => ({
     "r.yaml": "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n",
     "own_step.ts": STEP(),
   }));
   await trustAll(`${w.path}/r.yaml`);
   const { path } = TrustFile.of((name) => trustEnv[name as keyof typeof trustEnv]);
-  // As if the step had asked for no program when it was trusted.
+  // This edit of the record pretends that the step asked for no program when it was trusted.
   const record = JSON.parse(await Deno.readTextFile(path!));
   const own = record.recipes[await Deno.realPath(`${w.path}/r.yaml`)];
   own.powers = own.powers.filter((power: string) => power !== "program touch");
@@ -447,7 +448,7 @@ Deno.test("offerTrust() compiles an inner recipe once for all recipes that run i
     }
   }
   assertEquals([...offers.values()].map(({ recipe }) => recipe.name), ["a", "x", "b"]);
-  // Once as the recipe that another one runs, and once by itself.
+  // x.yaml is compiled once as the recipe that others run, and once by itself.
   assertEquals(compiled.toSorted(), ["a.yaml", "b.yaml", "x.yaml", "x.yaml"]);
 });
 
@@ -634,7 +635,7 @@ Deno.test({
         }
       }
     }
-    // Control: root's files in root's group, as in an image, and files of the owner's own group.
+    // Control: the owner's own group may write to the files, as root's group may in an image.
     for (const name of ["own.yaml", "own_step.ts", "helper.ts"]) Deno.chmodSync(at(name), 0o664);
     assertEquals((await w.hsgate("run", at("own.yaml"), ...where)).code, 0);
     // A timer runs the trusted version in the meantime.
@@ -848,8 +849,8 @@ export default { text };
     const { denoDir } = JSON.parse(new TextDecoder().decode(info.stdout));
     const trace = `${other.path}/trace`;
     const before = [...Deno.readDirSync(dir.path)].map(({ name }) => name).sort();
-    // Like a user starts it: with the toolkit's own task, here with the toolkit's paths. Only the task may set the
-    // variable.
+    // The test starts hsgate as a user does: with the toolkit's own task, here with the toolkit's paths. Only the task
+    // may set DENO_NO_UPDATE_CHECK.
     const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
     const program = `--config '${root}deno.json' '${root}tasks/hsgate.ts'`;
     const task = tasks.hsgate.command.replace("tasks/hsgate.ts", program);
@@ -1007,7 +1008,7 @@ Deno.test({
     assertEquals(exposed.code, 2);
     assertStringIncludes(exposed.err, why);
     await Deno.chmod(`${w.path}/shared`, 0o755);
-    // The control, and then a link that leads to other code.
+    // First the control with the trusted link, then a link that leads to other code.
     assertEquals((await run()).code, 0);
     assert(await w.has("v1/v1"));
     await link("v2");
@@ -1035,7 +1036,7 @@ const outerOfPlain = (url: string) => {
 const innerOf = (market: string) =>
   `name: inner\nsteps: [{ id: a, uses: account.funds, with: { market: ${market} } }]\n`;
 
-Deno.test("an edit of a recipe that a trusted recipe runs, a second file of its name, or its removal ends the trust", async () => {
+Deno.test("if a trusted recipe runs a recipe that is edited, is removed or has its name in a second file, the trust ends", async () => {
   await using w = await world(outerOfPlain);
   const path = `${w.path}/outer.yaml`;
   const [plainFile, copy] = [`${w.path}/inner.yaml`, `${w.path}/other.yaml`];
@@ -1096,7 +1097,7 @@ Deno.test("an edit of a recipe that a trusted recipe runs, a second file of its 
   }
   const { code, err } = await w.hsgate("run", path, "--store", w.store, "--manual");
   assertEquals([code, w.heard.length], [0, 2], err);
-  // The record names what the user trusts again.
+  // When the user trusts again, hsgate names the recipe that has changed.
   await Deno.writeTextFile(plainFile, innerOf("us"));
   const asked = await w.hsgate("trust", path, "--yes");
   assertStringIncludes(

@@ -66,7 +66,7 @@ Deno.test("watch draws a table that fits the terminal, and restores the cursor",
     env: envOf(gateway),
     columns: 80,
     signal: controller.signal,
-    // Until quote and order book have arrived, however long that takes.
+    // Waits until quote and order book have arrived, however long that takes.
     onLine: (text) => {
       if (text.split("\n").some((line) => row.test(line))) {
         controller.abort(new InterruptedError("interrupted"));
@@ -175,7 +175,7 @@ Deno.test("a line about an order says that its time is wrong, or that it names a
   assertStringIncludes(line(unread)!, "cannot be read: check the orders");
 });
 
-Deno.test("watch --output csv and md print the latest quote and each change as a row, other news on stderr", async () => {
+Deno.test("watch --output csv and md print the latest quote and each change as a row, and other news on stderr", async () => {
   const clock = new ManualClock(MORNING);
   await using gateway = await simulate({ pushIntervalMs: 50, clock });
   await using files = await folder();

@@ -14,7 +14,8 @@ testBoth(
     const eod = recipe({
       schedules: [
         { ...close45, id: "late" },
-        // On half-days this schedule has the same instant as the first: a duplicate that must not run as well.
+        // On full days, this schedule has the same instant as `late`. There it is a duplicate, which must not run as
+        // well.
         { ...close45, id: "wall", at: { time: "16:45" } },
       ],
     });

@@ -1,5 +1,5 @@
 /**
- * Tests of what the runner promises, which run once with each kind of store.
+ * Defines tests of the runner that run once with each kind of store.
  *
  * @module
  */

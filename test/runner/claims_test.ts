@@ -71,7 +71,7 @@ testBoth(
         now: NOW,
         drawTraceId: () => "t",
       });
-      // Not a manual run, so it becomes due again when its lease expires.
+      // Makes the run a live run, because a live run becomes due again when its lease expires.
       await store.run("update run set kind = 'live' where run_key = ?", runKey);
       const old = await claimed(store, runKey, NOW);
       const later = NOW + MINUTE;
@@ -88,7 +88,7 @@ testBoth(
 );
 
 testBoth(
-  "verifyStore() accepts a second attempt of a write step only after it was resolved to begin again",
+  "verifyStore() accepts a second attempt of a write step only after the step was resolved to begin again",
   async () => {
     await using store = await openStore();
     await store.run(

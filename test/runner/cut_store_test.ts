@@ -85,7 +85,7 @@ async function harmed(
   const stateOf = async () =>
     (await direct.get<{ state: string }>("select state from run where recipe = ?", name))?.state;
   if (!["ok", "failed"].includes(await stateOf() ?? "")) {
-    // Another process, without the fault.
+    // Another process takes over, without the fault.
     await using b = await benchWith(broker, await place.open(), {
       recipe,
       holder: `${name}-2`,
@@ -140,7 +140,10 @@ async function harmed(
   };
 }
 
-/** Number of messages with the fault. The store waits long after `stall` and `half-close`, so these have only some. */
+/**
+ * How many messages get each fault. After `stall` and `half-close`, the store waits long, so only some messages get
+ * these.
+ */
 const samples = { cut: "all", "cut-answer": "all", stall: 12, "half-close": 12 } as const;
 
 for (const harm of ["cut", "cut-answer", "stall", "half-close"] as const satisfies Harm[]) {
@@ -152,10 +155,11 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] as const satisfi
       const wanted = wantedPoints(samples[harm]);
       await using broker = await simulated({ at: FRIDAY_MORNING });
       stopTimeDuringCalls(broker);
-      // A healthy answer may take long on a busy machine. Only the messages that are never answered wait for the limit.
+      // On a busy machine, a healthy answer may take long, so the limit is long. It is short for faults that leave a
+      // message without an answer, because each such message waits for the limit.
       const answerMs = samples[harm] === "all" ? 60_000 : 2_000;
       await using place = await behindProxy(postgres!, { answerMs });
-      // The first run of a process loads code meanwhile, and ends after its messages were counted.
+      // The first run of this process also loads code. So it ends only after its messages were counted.
       const first = await harmed(place, { broker, before: await countPlaced(broker), name: "first", at: 0 });
       const clean = await harmed(place, { broker, before: first.orders, name: "clean", at: 0 });
       assertEquals(clean.end, "ok, 1 orders");

@@ -111,8 +111,7 @@ Deno.test("Pinger pings each minute for the scheduler; a holiday counts as succe
   await b.machine.pass(3 * MINUTE);
   assertEquals(asked, Array(4).fill("/alive"));
   asked.length = 0;
-  // Jumps past Christmas, when Hong Kong is closed, to Monday after its slot: the half-day before and Monday were
-  // missed.
+  // Jumps over two holidays, on which Hong Kong is closed, to Monday after its slot. So Monday's slot is missed.
   b.machine.sleep(5 * DAY + 60 * MINUTE);
   await b.machine.pass(2 * MINUTE);
   await b.scheduler.stop();

@@ -74,7 +74,7 @@ Deno.test("crontab() does not catch up a recipe that writes, and says that its s
   assertStringIncludes(text, "it writes, so a start more than 5 min late does nothing");
 });
 
-Deno.test("crontab() uses whole hours for many minutes, and lists dates if there are few", () => {
+Deno.test("crontab() matches whole hours if a schedule has many minutes, and lists dates if there are few", () => {
   const [keeping = "", ...dated] = [keep, monthly].flatMap((each) =>
     linesOf(crontab([each], options).files[0]!.text)
   );
@@ -117,7 +117,7 @@ Deno.test({
   async fn() {
     using folder = temporaryFolder();
     const dir = folder.path;
-    // Stands for Deno: creates a file without naming a mode, and prints a line for the log.
+    // This script replaces Deno. It creates a file without naming a mode, and prints a line for the log.
     await Deno.writeTextFile(`${dir}/deno`, "#!/bin/sh\ntouch made\necho ran\n", { mode: 0o700 });
     const paths = { dir, deno: `${dir}/deno`, store: `${dir}/hsgate.db` };
     for (const line of linesOf(crontab([eod], { ...options, ...paths }).files[0]!.text)) {
@@ -192,7 +192,7 @@ Deno.test("systemd() writes a service and a timer for each recipe, and one servi
       "WorkingDirectory=/srv/my recipes",
       'ReadWritePaths="/srv/my recipes" /srv/store',
       "TimeoutStopSec=30",
-      "TimeoutStartSec=4620", // an hour, the grace of a quarter, and two minutes
+      "TimeoutStartSec=4620", // an hour, a grace of 15 minutes, and two minutes
       "KillSignal=SIGTERM",
       "ProtectSystem=strict",
       "NoNewPrivileges=true",
@@ -386,7 +386,7 @@ Deno.test("kubernetes() writes several jobs for several minutes, and one replica
   assertThrows(() => kube([long]), TypeError, "Kubernetes allows 52 characters");
   const odd = recipe({ name: "eod-" });
   assertThrows(() => kube([odd]), TypeError, "both must end with a letter or a digit");
-  // Several jobs have numbered names, and the label ends like the recipe's name.
+  // The names of several jobs end with a number, but the label still ends like the recipe's name.
   const oddTwice = recipe({
     name: "eod-",
     schedules: [close45, { ...close45, id: "s2", at: { time: "09:20" } }],
@@ -486,7 +486,7 @@ Deno.test("kubernetes() with a database writes two schedulers that take its URL 
     for (const pod of pods) {
       const [{ args, env, volumeMounts }] = pod.containers;
       assertEquals(args.includes("--store"), false);
-      // Without it, a pod would use its own file, so it must not start.
+      // Without HSGATE_STORE, a pod would use its own store file. So a pod without this variable must not start.
       assertEquals(env.find(({ name }: { name: string }) => name === "HSGATE_STORE"), {
         name: "HSGATE_STORE",
         valueFrom: { secretKeyRef: { name: "hsgate-settings", key: "HSGATE_STORE" } },

@@ -34,7 +34,8 @@ const buyThenRead = () =>
 const KEY = "buy/s1/2025-08-15";
 
 /**
- * Lets simulated time pass, and real time for work that simulated time cannot wait for, until the run is in this state.
+ * Lets simulated time pass until the run is in this state. Real time passes too, for work that simulated time cannot
+ * wait for.
  */
 async function passUntil(b: Bench, state: string): Promise<void> {
   for (let passed = 0; passed < 10 * MINUTE; passed += 1_000) {
@@ -76,7 +77,7 @@ testBoth(
     const before = await countPlaced(broker);
     const { faults } = broker.simulator;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
-    // The first reading before the order passes; then the lists cannot be read for a while.
+    // The first reading, which comes before the order, succeeds. Then the lists cannot be read for a while.
     faults.arm({ kind: "http-error", operation: "orders.today", skip: 1, times: 40 });
     await using b = await brokerBench(broker, {
       recipes: [await buyThenRead()],
@@ -128,7 +129,7 @@ testBoth(
   },
 );
 
-Deno.test("a cancellation whose process ended after its answer is done only if every order was cancelled", async () => {
+Deno.test("a cancellation whose process ended after the answer counts as done only if every order was cancelled", async () => {
   for (const isFilled of [false, true]) {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     await using store = await openSqlite(":memory:");
@@ -169,7 +170,7 @@ Deno.test("a cancellation whose process ended after its answer is done only if e
     const { cancelled, failed } = await deskOf(deps, "default", client).client({ runKey, step: "all" })
       .orders.cancelMany(params);
     assertEquals([cancelled.length, failed.length], isFilled ? [0, 1] : [1, 0]);
-    // Nothing records the end of the step: here its process ends.
+    // The process ends here, before it records the end of the step.
     const [proven] = await proveSteps(recipe, runKey, deps) ?? [];
     assertEquals(
       [proven?.state, proven?.output],

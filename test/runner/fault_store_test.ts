@@ -33,7 +33,7 @@ Deno.test("F07: after a kill during a write, a write-ahead log that is cut at an
   const wal = Deno.readFileSync(`${path}-wal`);
   const ends = { known: 0, refused: 0 };
   const cuts = Array.from({ length: 60 }, (_, n) => Math.round(wal.length * n / 60));
-  // Each byte of the beginning of the last record, and the complete record.
+  // The other cuts are at each byte of the beginning of the last record, and after the complete record.
   for (const cut of [...cuts, ...Array.from({ length: 24 }, (_, n) => wal.length - 4_120 + n), wal.length]) {
     const copy = `${folder.path}/${cut}.db`;
     for (const end of ["", ".mark"]) Deno.copyFileSync(`${path}${end}`, `${copy}${end}`);

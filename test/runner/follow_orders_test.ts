@@ -34,7 +34,7 @@ async function placed(
 
 const buy = () => writer(async ({ client }) => await (await client!()).orders.place(ORDER));
 
-/** Counts the broker's calls from now on. */
+/** Counts the calls to the broker from now on. */
 function countCalls({ client: { transport } }: Simulated): () => number {
   let calls = 0;
   const { call } = transport;
@@ -110,7 +110,7 @@ testBoth(
     await waitUntil("the login to be blocked", async () => (await held())?.because === "password");
     await waitUntil("the error to be reported", () => errors.length > 0);
     assertEquals([calls, errors.map((each) => each instanceof LoginRefusedError)], [1, [true]]);
-    assertEquals(lost, ["orders"]); // its client never logs in again, so a later run needs another one
+    assertEquals(lost, ["orders"]); // its client never logs in again, so a later run needs another client
     await using later = b.another("p2");
     await later.start();
     await b.machine.pass(TURN);
@@ -167,7 +167,8 @@ testBoth(
     };
     for (let turn = 0; turn < 60; turn++) await b.machine.pass(10_000);
     await b.scheduler.stop();
-    // A reading requests the list and its empty end. Rare passes may read nothing in this time.
+    // A reading makes two requests: for the list, and for the empty page after it. If the passes are rare, there may be
+    // no reading in this time.
     assert(reads <= 10, `${reads}`);
   },
 );
@@ -185,11 +186,12 @@ testBoth("open orders of earlier days are compared once an hour", async () => {
   };
   for (let hour = 0; hour < 4; hour++) await b.machine.pass(HOUR);
   await b.scheduler.stop();
-  // A reading requests the list and its empty end. Orders of today would be read about 160 times.
+  // A reading makes two requests: for the list, and for the empty page after it. Orders of today would cause about 160
+  // requests.
   assert(reads > 0 && reads <= 10, `${reads}`);
 });
 
-/** Runs a recipe whose order has no answer, with a broker whose lists cannot be read then. Stops its scheduler. */
+/** Runs a recipe whose order gets no answer, while the broker's lists cannot be read. Then stops the scheduler. */
 async function lostOrder(broker: Awaited<ReturnType<typeof simulated>>) {
   stopTimeDuringCalls(broker);
   const { faults } = broker.simulator;
@@ -231,7 +233,7 @@ testBoth("the search for a lost answer never reads the lists of another account"
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await using b = await lostOrder(broker);
   const calls = countCalls(broker);
-  // Since then, the settings name another account.
+  // In the meantime, the settings were changed to another account.
   await using later = b.another("p2", { accountOf: () => "other" });
   await later.start();
   await b.machine.pass(TURN);

@@ -94,11 +94,14 @@ export class History {
     return this.#first.slotAt + (this.count - 1) * this.#everyMs;
   }
 
-  /** Adds the next runs, in one transaction. Every tenth run gets a notice. The newest run must still be there. */
+  /**
+   * Adds the next runs, in one transaction. Every tenth run gets a notice. The newest run must still be in the store,
+   * because the next runs are copies of it.
+   */
   async add(runs: number): Promise<void> {
     const numbers = `with recursive numbers (n) as (select ${this.count} union all select n + 1 from numbers
       where n < ${this.count + runs - 1})`;
-    // As long as a real key.
+    // This key is as long as a real one.
     const key = `'often/s1/2015-12-22T' || (10000000 + n) || 'Z'`;
     const newest = this.count - 1;
     await this.#store.transaction(async () => {

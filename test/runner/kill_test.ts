@@ -6,7 +6,7 @@ import { temporaryFolder } from "./support.ts";
 import { threeMachines } from "./three_machines.ts";
 import { postgres } from "../support/stores.ts";
 
-/** Readings of the clock at which the process is killed: each of the first readings, then at growing distances. */
+/** The process is killed at these readings of its clock: at each of the first readings, then at growing distances. */
 const POINTS = [...Array.from({ length: 40 }, (_, i) => i + 1), 45, 52, 60, 70, 82, 95, 110, 130, 160, 200];
 
 Deno.test("Scheduler loses nothing and begins no write twice when it is killed at each of many points", async () => {
@@ -33,7 +33,7 @@ Deno.test("Scheduler loses nothing and begins no write twice when three processe
 
 Deno.test({
   name:
-    "three machines lose nothing and write nothing twice, killed and cut off from their store at random (PostgreSQL)",
+    "three machines that are killed and cut off from their store at random lose nothing and write nothing twice (PostgreSQL)",
   ignore: postgres === undefined,
   async fn() {
     // If slots became due faster than a slow disk can store them, the test would not end.

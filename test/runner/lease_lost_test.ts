@@ -23,7 +23,10 @@ async function runOne(b: Bench): Promise<void> {
   await b.scheduler.drain();
 }
 
-/** Lets the machine sleep past the lease. Another process notices it, and a person resolves the write as failed. */
+/**
+ * Lets the machine sleep past the lease. Another process notices the expired lease, and a person resolves the write as
+ * failed.
+ */
 async function loseLease({ machine, store }: Bench): Promise<void> {
   machine.sleep(35_000);
   assertEquals((await recoverExpired(store, machine.now())).map(({ state }) => state), ["waiting_recovery"]);
@@ -55,7 +58,7 @@ testBoth("a step that lost its lease during sleep sends no second order", async 
       await client.orders.place(ORDER);
       await loseLease(b);
       const note = (error: Error) => void refused.push(error.message);
-      // Each of the three ways to place an order must fail, also if the step continues after the first rejection.
+      // Each of the three ways to place an order must fail, even if the step continues after the first rejection.
       await client.orders.place(ORDER).catch(note);
       await client.call(orderOperations.place, ORDER).catch(note);
       await client.raw("trade", "TradeEntrust", {}).catch(note);
@@ -123,7 +126,7 @@ for (
   ] as const
 ) {
   testBoth(
-    `a process that sleeps between the last check and the record of an order does not send it if ${what}`,
+    `a process that sleeps between the last check and the record of an order does not send the order if ${what}`,
     async () => {
       await using broker = await simulated({ at: FRIDAY_MORNING });
       const before = await countPlaced(broker);

@@ -1,4 +1,4 @@
-/** Tests that whether a run trades live is decided once for the whole run, even if a later process continues it. */
+/** Tests that a run decides only once whether it trades live, even if a later process continues the run. */
 import { assert, assertEquals } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { readLimits } from "../../lib/client/limits.ts";

@@ -8,7 +8,7 @@ import { cli } from "../cli/support.ts";
 import { lockStore } from "./locking_child.ts";
 import { bench, every, HOUR, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
-Deno.test("Store waits for another process up to a limit, reports it once, and then throws", async () => {
+Deno.test("Store waits for another process up to a limit, reports the wait once, and then throws", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const waits: number[] = [];
@@ -38,7 +38,7 @@ Deno.test("Store waits for another process up to a limit, reports it once, and t
   );
 });
 
-/** Runs a write at whose end another connection locks the store for a time; `undefined` means no lock. */
+/** Runs a write. As the write ends, another connection locks the store for a time; `undefined` means no lock. */
 async function lockedAtTheEnd(lockedMs: number | undefined) {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
@@ -83,7 +83,8 @@ Deno.test("the result of a write is kept even if the store is locked when the wr
   };
   assertEquals(free, { ...expected, errors: [] });
   assertEquals({ ...await lockedAtTheEnd(5_500), errors: [] }, { ...expected, errors: [] });
-  // Longer than the lease: the outcome is unknown, which is not a failure, and nothing is sent again.
+  // This lock lasts longer than the lease. The outcome is then unknown, which is not a failure, and nothing is sent
+  // again.
   const lost = await lockedAtTheEnd(10 * MINUTE);
   assertEquals([lost.runs, lost.stored.state, lost.sent], [
     ["orders/s1/2025-12-22 waiting_recovery live"],
@@ -92,7 +93,7 @@ Deno.test("the result of a write is kept even if the store is locked when the wr
   ]);
 });
 
-Deno.test("a scheduler continues after the store was locked for long, and reports it once a minute", async () => {
+Deno.test("a scheduler continues after the store was locked for long, and reports the lock once a minute", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const store = await openSqlite(path, { waitMs: 5 });

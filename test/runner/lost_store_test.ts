@@ -71,7 +71,7 @@ Deno.test({
       ),
     );
     assertEquals(await countPlaced(broker), before + 1);
-    // Another process, which reaches the store.
+    // Another process, which can reach the store, takes over.
     await using b = await benchOn(place.direct, broker, write, "2025-08-15T02:02:00Z");
     await b.machine.pass(MINUTE);
     await b.scheduler.stop();
@@ -103,7 +103,7 @@ function testServer(
 }
 
 testServer(
-  "a server that is restarted while a run writes: one order, and nothing is lost",
+  "if the server is restarted while a run writes, one order is sent, and nothing is lost",
   async (server) => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     const restart = async () => {
@@ -134,7 +134,7 @@ testServer(
 );
 
 testServer(
-  "a server that is down at a slot: an error that says so, and the order once it is back",
+  "if the server is down at a slot, an error says so, and the order is sent once the server is back",
   async (server) => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     const before = await countPlaced(broker);
@@ -159,7 +159,7 @@ testServer(
 );
 
 testServer(
-  "with a full disk of the database server, no order is sent or repeated, and the error says what to do",
+  "while the database server's disk is full, no order is sent or repeated, and the error says what to do",
   async (server) => {
     // deno-lint-ignore no-console -- a test that could not be tried says so
     if (server.fill === undefined) return console.log("not tried: no right to mount a file system");
@@ -169,7 +169,7 @@ testServer(
     const store = await openPostgres(server.url);
     await using b = await benchOn(store, broker, write);
     server.fill();
-    // The server still has room in its pages and in its own log; this uses it up.
+    // The server still has room in its pages and in its own log. The loop below uses up this room.
     const text = () => Array.from({ length: 400 }, () => crypto.randomUUID()).join("");
     const full = await assertRejects(async () => {
       for (;;) await store.event(0, "filler", { text: text() });
@@ -193,7 +193,7 @@ testServer(
   },
 );
 
-testServer("a role whose connections are used up: an error that says what to do", async (server) => {
+testServer("if the connections of a role are used up, the error says what to do", async (server) => {
   await asAdmin(
     server.url,
     "create role few login connection limit 1; grant create on database postgres to few",

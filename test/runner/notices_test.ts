@@ -145,7 +145,7 @@ testBoth("a fallback is sent once, when all other channels fail, and never after
     await using b = await bench({ start: START, recipes: [recipe({ notify })] });
     await b.scheduler.start();
     await b.machine.pass(MINUTE + 1000);
-    // The fallback begins when the first channels have ended, at the same instant.
+    // The fallback begins at the same instant at which the first channels end.
     await b.scheduler.deliver();
     await settle();
     assertEquals(sent, isUp ? ["webhook", "chat"] : ["mail"]);

@@ -35,7 +35,8 @@ const silent: Record<string, Run> = {
   "does not wait": async (context) => {
     const client = await context.client();
     void client.orders.place(ORDER).catch(() => {});
-    // Logged in and sent, without waiting for the answer: before it sends, the desk makes a few reads.
+    // Before the desk sends the order, it logs in and makes a few reads. The step makes reads until then, but does not
+    // wait for the order's answer.
     for (let turn = 0; turn < 40; turn++) await client.call(account.funds, { market: "hk" });
     await new Promise((resolve) => setTimeout(resolve, 0));
     return { ok: true };
@@ -208,7 +209,7 @@ testBoth("a custom step in its process: a swallowed error makes the run unknown"
 });
 
 testBoth(
-  "a custom step that ends its process after a write makes the run unknown; before a write, failed",
+  "a custom step that ends its process after a write makes the run unknown; one that ends it before any write makes the run fail",
   async () => {
     for (
       const [body, sent] of [
@@ -325,7 +326,7 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
         const note = (error: Error) => void refusals.push(error.message);
         await client.orders.place(ORDER).catch(note);
         await client.transport.raw("trade", "TradeEntrust", {}, {}).catch(note);
-        // Control: it can read.
+        // Control: the step can read.
         return await client.call(account.funds, { market: "hk" });
       },
     })],
@@ -408,6 +409,6 @@ Deno.test("a desk resolves the writes of its step only if a reading left out not
   assertEquals(guard.isOpen, true);
   await desk.reconcile();
   assertEquals(guard.isOpen, false);
-  // Not "done": the reading may also have shown that the write was not executed.
+  // The text does not say "done", because the reading may also have shown that the write was not executed.
   assertEquals(describeSent(guard.sent), "orders.place (resolved from the broker's lists)");
 });

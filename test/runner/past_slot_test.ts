@@ -135,7 +135,8 @@ testBoth(
       now,
     });
     assertEquals(today.slots.map(({ run }) => run.runKey), ["eod/s1/2025-12-23"]);
-    // Whether a step with an `if`, or a step that depends on it, runs is only known during the run.
+    // Only the run itself shows whether a step with an `if` runs, and whether a step that depends on it does. So
+    // planBackfill() accepts such a recipe.
     const open = recipe({
       steps: [step({ id: "look", condition: () => false }), reading([], { needs: ["look"] })],
     });
@@ -200,7 +201,7 @@ testBoth(
     assertEquals(await again(false), true);
     await b.another("p2").drain();
     assertEquals([await runsOf(b.store), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
-    // A successful run would read the data again, so it cannot be repeated.
+    // A repetition of a successful run would read the data again, so rerun() rejects it.
     await assertRejects(async () => await again(false), TypeError, refusal("2025-12-22"));
     assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
   },
@@ -258,7 +259,7 @@ testBoth("approveRun() and resumeRecipe() do not run past slots that read presen
 });
 
 testBoth(
-  "a manual run reads present data, also on a weekend; continuing it days later is rejected",
+  "a manual run reads present data, also on a weekend, but not if it begins a day after it was added",
   async () => {
     const read: string[] = [];
     const eod = recipe({ steps: [reading(read)] });
@@ -302,7 +303,7 @@ testBoth("an inner recipe uses the day of the outer recipe, whatever its own cal
   const inner = recipe({ name: "inner", schedules: [], steps: [look, reading(read)] });
   const outer = recipe({
     name: "outer",
-    // 01:00 in New York on the day after the session.
+    // The slot is at 01:00 in New York on the day after the session.
     schedules: [{ ...close45, mic: "XNYS", at: { anchor: "close", offsetMs: 9 * HOUR } }],
     steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
   });

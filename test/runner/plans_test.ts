@@ -24,7 +24,7 @@ function watch(store: Store): Map<string, SqlValue[]> {
     const original = store[name];
     store[name] = (sql: string, ...values: SqlValue[]): Promise<never> => {
       statements.set(sql, values);
-      // The result type depends on which method it is.
+      // The result type depends on the method.
       return original.call(store, sql, ...values) as Promise<never>;
     };
   }
@@ -128,8 +128,8 @@ Deno.test("wideSteps() finds exactly the statements that read the whole history"
 });
 
 /**
- * Makes four ticks with this number of recipes: at the start, and after a minute, an hour and two days. Returns the
- * number of statements of each tick.
+ * Makes four ticks with this number of recipes. The waits before the ticks are zero, a minute, an hour and two days.
+ * Returns the number of statements of each tick.
  */
 async function countStatements(recipes: number): Promise<number[]> {
   const store = await openStore();

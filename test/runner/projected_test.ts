@@ -1,4 +1,4 @@
-/** Tests of days that the calendar only projects, does not cover, or that a person overrode. */
+/** Tests of days that the calendar only projects or does not cover, and of days that a person overrode. */
 import { assertEquals } from "@std/assert";
 import { builtInCalendars, Calendars } from "../../lib/calendars/mod.ts";
 import { planRun } from "../../lib/runner/schedule/plan_run.ts";
@@ -54,7 +54,7 @@ Deno.test("planRun() skips writes on projected days and outside the coverage, bu
   assertEquals(planned({}, "2028-01-02T00:00Z", 1), [`2028-01-03 due ${version}`]);
 });
 
-Deno.test("planRun() uses overridden days, and records a calendar version that shows it", () => {
+Deno.test("planRun() uses overridden days, and records a calendar version that shows the overrides", () => {
   const day = { mic: "XSHG", because: "the notice", setAt: "2026-11-21T05:00:00Z" };
   const calendars = new Calendars({
     overrides: [{ ...day, date: "2027-01-04", hours: "open" }, {

@@ -1,6 +1,6 @@
 /**
- * Runs a scheduler with one recipe in its own process, in simulated time, until the recipe's run has ended. Started again
- * after a kill, it continues with the same store. See `rebalance_killed_test.ts`.
+ * Runs a scheduler with one recipe in its own process, in simulated time, until the recipe's run has ended. A process
+ * that is started again after a kill continues with the same store. See `rebalance_killed_test.ts`.
  *
  * @module
  */
@@ -88,7 +88,7 @@ class SharedClockMachine implements Machine {
   readonly #holder: string;
   readonly #timers = new Set<{ at: number; callback: () => void }>();
   #now = 0;
-  /** Calls without an answer. */
+  /** Number of calls that wait for an answer. */
   #calls = 0;
 
   constructor(clockUrl: string, holder: string) {

@@ -105,7 +105,7 @@ interface Stage {
   start(holder: string): Promise<number | Deno.Signal>;
   /** Kills a process at once. */
   kill(holder: string): void;
-  /** Throws what `look` has thrown. */
+  /** Throws the error that `look` has thrown, if there is one. */
   check(): void;
 }
 
@@ -224,8 +224,8 @@ const holderOf = async ({ store }: Stage): Promise<string> =>
   (await store.get<{ holder: string }>("select holder from run where state = 'running'"))?.holder ?? "";
 
 /**
- * Runs the recipe by processes that start together, or each after the kill of the one before. At each point, kills the
- * process that has the run.
+ * Runs the recipe in several processes. They start together, or each starts after the kill of the previous process. At
+ * each point, `walk` kills the process that has the run.
  */
 async function walk(
   points: readonly string[],
@@ -251,7 +251,7 @@ async function walk(
       sent.set(process, count);
     }
     if (record.state === "planned") assertEquals(at.orderIds, []);
-    // A person approves the plan of the first process after all kills.
+    // After all kills, a person approves the plan that the first process made.
     if (mode === "confirm" && record.state === "planned" && killed.length === points.length) {
       await approveExactly(store, record, { by: "Ada", at: clock.now() });
     }
@@ -323,7 +323,7 @@ Deno.test("a scheduled rebalancing in mode confirm executes the approved plan, a
 for (const kind of kinds) {
   Deno.test({
     name:
-      `of schedulers that run one rebalancing, one executes it, and the next takes over, with ${kind.name}`,
+      `if several schedulers have one rebalancing, only one executes it, and after its kill the next one does (${kind.name})`,
     ignore: kind.isMissing,
     async fn() {
       await using place = await kind.place();
@@ -394,7 +394,7 @@ for (const mode of ["live", "confirm"] as const) {
         "stopped",
         "its window closed at 2025-08-18T02:10:00Z",
       ]);
-      // The next turn after the end of the window, and not the first order at 11:00, notices it.
+      // The execution notices the end of the window at its next turn, and not only at the first order at 11:00.
       const lateMs = record!.endedAt! - Date.parse("2025-08-18T10:10:00+08:00");
       assert(lateMs > 0 && lateMs <= 10_000, `${lateMs} ms after the end of the window`);
       assertEquals((await lookAt(client, earlier)).orderIds, []);

@@ -75,7 +75,7 @@ const repeats: Record<string, (text: string) => string> = {
 };
 
 Deno.test("Redactor removes a secret that a server repeats with escapes, or with invisible characters inside", () => {
-  // The second one is the Base64 of an encrypted password, the third a number.
+  // The second secret is the Base64 of an encrypted password, and the third secret is a number.
   for (const secret of ['Tr<4de&Pa"w+/é\\n', "FSWBnHkrmTcvs+dhT9KhCQ==", "135790"]) {
     for (const [how, repeat] of Object.entries(repeats)) {
       for (const around of ['"', "\\u0022", "&quot;", "%22", "\\n", " "]) {
@@ -110,7 +110,7 @@ Deno.test("Redactor removes the beginning of a secret where a text was cut", () 
     ["said: h\u200bunter2-p\u200b…", "said: [secret]…"],
     ["aHVudGVyMi1w…", "[secret]…"],
     ["pin 471113579…, k9X…", "pin [secret]…, [secret]…"],
-    // Too short to show anything, part of another number or word, or not cut.
+    // These texts stay: they are too short to show anything, are part of another number or word, or are not cut.
     ["hu…, 9471113…, xk9X…, hunter, … hunt", "hu…, 9471113…, xk9X…, hunter, … hunt"],
   ];
   for (const [given, shown] of cases) assertEquals(redactor.text(given), shown);
@@ -119,7 +119,7 @@ Deno.test("Redactor removes the beginning of a secret where a text was cut", () 
   const ofErrors = new Redactor({ anyLength: true });
   ofErrors.add("pass word");
   assertEquals(ofErrors.text("said: p a ss wo…"), "said: [secret]…");
-  // Ends soon also for these.
+  // The search also ends soon for these hostile texts.
   for (const hostile of ["…", "hun…", "aaa ", "%aaa", "\u200b…"]) redactor.text(hostile.repeat(200_000));
 });
 

@@ -1,4 +1,4 @@
-/** Tests of rejected logins: distinguished, reported, blocked for every process, and retried automatically. */
+/** Tests that rejected logins are distinguished, reported, blocked for every process, and retried automatically. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
@@ -83,7 +83,8 @@ testBoth(
       await b.scheduler.start();
       await pass(b, 2 * 60); // slots at 00:10, 00:20 and so on
       const tries = far.logins();
-      // At 00:10, 00:20 (1 min), 00:30 (3 min), 00:40 (9 min), then after 27 minutes and an hour.
+      // The logins are at 00:10, and then at the first slot after each wait: after 1, 3 and 9 minutes at 00:20, 00:30
+      // and 00:40, later after 27 minutes and an hour.
       assert(tries >= 4 && tries <= 6, `${tries} logins in two hours`);
       const states = await runsOf(b.store);
       assertEquals(states[0], "ask/s1/2025-12-22T00:10:00Z failed login live");
@@ -110,13 +111,13 @@ testBoth(
 );
 
 testBoth(
-  "a wrong password: only one login in total, by a scheduler, another process and each crontab start",
+  "with a wrong password, a scheduler and all later crontab starts together make only one login",
   async (kind) => {
     await using far = broker();
     far.state.refusal = "wrong trade password";
     await using place = await kind.place();
     const open = async () => inTestTime(await place.open());
-    const marks = new Map<string, string>(); // cached like in the command line, because each takes time
+    const marks = new Map<string, string>(); // cached as in the command line, because each mark takes time to compute
     const markOf = (password: string) => (_recipe: unknown, salt: string) => {
       const mark = marks.get(password + salt) ?? markPassword(password, salt);
       marks.set(password + salt, mark);

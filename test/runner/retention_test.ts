@@ -39,7 +39,9 @@ import { at, bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf, step, temporar
 const NOW = at("2025-12-22T12:00:00Z");
 const keep = defaultRetention;
 
-/** Adds a run whose slot was this many days before, with a row in every table of a run. It may have ended. */
+/**
+ * Adds a run whose slot was this many days before `now`, with a row in every table of a run. The run may have ended.
+ */
 async function addOld(
   store: Store,
   key: string,
@@ -115,7 +117,8 @@ testBoth(
     await store.event(NOW - 500 * DAY, "paused", { recipe: "old", why: "a test" });
     const expected = await countPrunable(store, keep, NOW);
     assertEquals(await pruneAll(store), expected);
-    // Ten runs of each recipe stay, and all runs of 390 to 400 days, because a run ends an hour after its slot.
+    // Ten runs of each recipe stay, and so do all runs whose slot is 390 to 400 days old. The run of day 400 stays
+    // because it ended an hour after its slot.
     assertEquals((await keys(store)).filter((key) => key.startsWith("old/")).length, 10);
     assertEquals((await keys(store)).filter((key) => key.startsWith("busy/")).length, 11);
     assert((await keys(store)).includes("once/1"));
@@ -127,7 +130,7 @@ testBoth(
 
 testBoth("a Pruner never removes runs that are unresolved, waiting, running or referred to", async () => {
   await using store = await openStore();
-  // With these newer runs, no other run is kept for being among the newest.
+  // Because of these newer runs, no other run is kept as one of the newest.
   for (let n = 0; n < 10; n++) await addOld(store, `r/new${n}`, { days: n + 1 });
   const stays: [string, RunState, "read" | "write"][] = [
     ["r/unknown", "unknown", "write"],
@@ -173,7 +176,7 @@ testBoth(
     await using store = await openStore();
     for (let n = 0; n < 60; n++) await addOld(store, `many/${n + 10}`, { days: n + 10 });
     for (let n = 0; n < 25; n++) await addOld(store, `few/${n + 10}`, { days: n + 40 });
-    // More recipes than are counted in one batch.
+    // These are more recipes than one batch counts.
     for (let n = 0; n < 120; n++) await addOld(store, `one${n}/1`, { days: 50 });
     const given = { recipeRuns: 25 };
     assertEquals((await pruneAll(store, { recipeRuns: 60 })).runs, 0);
@@ -276,7 +279,8 @@ testBoth(
     // stays the same.
     const last = sizes.at(-1)!;
     assert(last <= 10_000 * 3_000, `${last} bytes`);
-    // It grew by 9 % in each week before. An open transaction of another test can keep the vacuum from some rows.
+    // In each week before that, the size grew by 9 %. An open transaction of another test can keep the vacuum from some
+    // rows.
     assert(last <= sizes[11]! * 1.05, `${sizes.join(", ")} bytes`);
   },
 );
@@ -360,7 +364,7 @@ testBoth(
 );
 
 testBoth(
-  "store prune only counts with --dry-run, removes without it, and uses --keep and the settings",
+  "store prune with --dry-run only counts, and without it removes; both use --keep and the settings",
   async (kind) => {
     await using place = await kind.place();
     let now: number;
@@ -406,7 +410,7 @@ testBoth(
 );
 
 testBoth(
-  "a Pruner removes old intents of the order desk, but keeps open ones and those of runs that it keeps",
+  "a Pruner removes old intents of the order desk, but keeps open intents and the intents of runs that it keeps",
   async () => {
     await using store = await openStore();
     await addOld(store, "r/1", { days: 1 });

@@ -347,7 +347,7 @@ testBoth("notices are sent once, and retried when they fail", async () => {
     outcome: { state: "failed", reason: "step", failedStep: "one", error: "no" },
     slot: "2025-12-23T08:45:00Z",
   }]);
-  // Processes that share a store send it once; the row says that it was sent.
+  // Processes that share a store send a notice only once, because its row says that it was sent.
   assertEquals(await deliverNotices(b.store, () => () => Promise.reject(new Error()), b.machine), 0);
 });
 

@@ -29,7 +29,7 @@ export interface Job {
   leaseMs?: number;
   /** How long the database may take to answer. */
   answerMs?: number;
-  /** Duration of a step until the end is set, and 1 ms after that. @default 40 ms */
+  /** Duration of a step until the end is set. After that, a step takes 1 ms. @default 40 ms */
   stepMs?: number;
   /** The broker at which each write step places one order; see {@linkcode orderOf}. @default none */
   broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };
@@ -80,7 +80,7 @@ export function spawnScheduler(job: Job): Deno.ChildProcess {
   }).spawn();
 }
 
-/** Asks a database again that cannot be reached for a while. */
+/** Repeats work while the database cannot be reached. */
 async function patient<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -112,7 +112,7 @@ if (import.meta.main) {
     return value;
   };
   const endOf = () => lines(`${folder}/end`)[0];
-  // Long enough that a kill often hits a step; short after the end, when only late slots remain.
+  // The pause is so long that a kill often hits a step. After the end, it is short, because only late slots remain.
   const pause = () => new Promise((resolve) => setTimeout(resolve, endOf() === undefined ? stepMs : 1));
   // A trace id needs 31 random numbers. One kill point among them is enough.
   let draws = 0;
@@ -185,7 +185,8 @@ if (import.meta.main) {
     },
   });
   await scheduler.start();
-  // Slots keep coming after the end; they are not waited for, or a slow machine would never catch up.
+  // Slots also become due after the end. The process does not wait for them, because a slow machine would never catch
+  // up.
   const isDone = async () => {
     const end = endOf();
     if (end === undefined) return false;

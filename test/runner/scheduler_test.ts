@@ -238,7 +238,7 @@ testBoth("F22: a write that the market rejects is not retried", async () => {
 });
 
 testBoth(
-  "Scheduler waits for a person if a run died during a write, and skips the later slots of its recipe until then",
+  "if a run died during a write, Scheduler waits for a person, and skips the later slots of the recipe until the write is resolved",
   async () => {
     const began: string[] = [];
     const hang = orders(began, {
@@ -280,7 +280,7 @@ testBoth(
   },
 );
 
-/** Returns a bench whose scheduler has died during a write, after the lease of its run has expired. */
+/** Returns a bench whose scheduler has died during a write. The lease of its run has expired. */
 async function afterDeathInWrite() {
   const hang = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
   const b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang] });
@@ -351,7 +351,7 @@ testBoth(
         })],
       });
     await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [slow("a"), slow("b"), slow("c")] });
-    // A process that lost its power had the account until a minute after the slot.
+    // A process that lost its power has the account's lease until a minute after the slot.
     await b.store.run(
       "insert into lease (name, holder, fence, until) values ('account:default', 'gone x', 7, ?)",
       at("2025-12-22T08:46:00Z"),
@@ -614,7 +614,7 @@ testBoth("Scheduler keeps no output when it takes over a run of another version 
     await b.scheduler.start();
     await b.machine.pass(6 * MINUTE);
     assertEquals(await runsOf(b.store), ["eod/s1/2025-08-15 running live"]);
-    // The first process is suspended, so that its lease expires.
+    // This edit of the row pretends that the first process was suspended until its lease expired.
     await b.store.run("update run set lease_until = 0, holder = 'dead'");
     await using other = b.another("p2", { recipes: [read("new", { sha256 })] });
     await other.start();

@@ -305,7 +305,8 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
     cron("30 2 * * *", "America/New_York"),
     cron("0 9 1 * *", "UTC"),
   ];
-  // During the session, on a weekend, at Christmas, exactly at a slot, in the night that loses an hour.
+  // These instants are in a session, on a weekend, on a half-day at the time that is a slot on full days, and in the
+  // night that loses an hour.
   const instants = ["2025-12-23T03:00:30Z", "2025-12-27T12:00Z", "2025-12-24T08:45Z", "2026-03-08T08:00Z"];
   for (const schedule of schedules) {
     for (const now of instants.map(at)) {
@@ -333,7 +334,7 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
   assert(performance.now() - began < 60_000, `${performance.now() - began} ms`);
 });
 
-Deno.test("runnableDaysOf() reads few times of a pattern for each day, however many slots the day has", () => {
+Deno.test("runnableDaysOf() computes only a few times of a pattern for each day, however many slots the day has", () => {
   const given = recipe({
     schedules: [cron("1-59/2 0-15 * * *", "Asia/Hong_Kong", "XHKG")],
     window: {

@@ -239,7 +239,8 @@ testBoth(
 
 testBoth("runNested() does not repeat a write that an inner run had begun", async () => {
   let began = 0;
-  // The compiler would make it a recipe that writes, which is rejected earlier; the effect of the step must be enough.
+  // The compiler would give this recipe the class `write`, and an inner recipe of this class is rejected earlier. Here,
+  // only the effect of the step shows the write, and that must be enough.
   const inner = recipe({
     name: "inner",
     schedules: [],
@@ -267,7 +268,7 @@ testBoth("an inner run ends with its outer run, and no scheduler continues it", 
   });
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [inner, outer] });
   await b.scheduler.start();
-  // Its lease expires, and so does the lease of the inner run.
+  // In this time, the outer run reaches its time limit, and the leases of both runs could expire.
   await b.machine.pass(5 * MINUTE);
   assertEquals([began, await runsOf(b.store)], [1, [
     "inner/m/outer/s1/2025-12-22T02:00:00Z/in cancelled stopped manual",
@@ -277,7 +278,7 @@ testBoth("an inner run ends with its outer run, and no scheduler continues it", 
 });
 
 testBoth(
-  "an inner run shares the work of its outer run's expressions, and each run has its own",
+  "an inner run shares the limit for the work of expressions with its outer run, and each outer run has its own limit",
   async () => {
     const works: unknown[] = [];
     const note = ({ work }: StepContext) => works.push(work);
@@ -413,7 +414,7 @@ testBoth(
 );
 
 Deno.test(
-  "Scheduler lets one slot wait for an unresolved write if the recipe queues, for its grace period",
+  "if the recipe queues, Scheduler lets one slot wait for an unresolved write, up to the grace period",
   async () => {
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
@@ -431,7 +432,7 @@ Deno.test(
 );
 
 testBoth(
-  "Scheduler lets one slot of another recipe wait for an unresolved write, for its grace period",
+  "Scheduler lets one slot of another recipe wait for an unresolved write, up to the grace period",
   async () => {
     for (const [waitMs, last] of [[6 * MINUTE, "ok live"], [12 * MINUTE, "skipped misfire live"]] as const) {
       const began: string[] = [];
@@ -445,7 +446,7 @@ testBoth(
       await b.scheduler.start();
       await b.machine.pass(90_000);
       await b.machine.pass(waitMs - 2 * MINUTE);
-      // Its schedule names no more slots from here on.
+      // From here on, the schedule of `other` names no more slots.
       await b.scheduler.reload([lost, { ...other, schedules: [{ ...close45, id: "s2" }] }]);
       await b.machine.pass(waitMs > 10 * MINUTE ? 7 * MINUTE : MINUTE);
       const waits = (await runsOf(b.store)).filter((line) =>

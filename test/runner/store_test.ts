@@ -151,7 +151,7 @@ Deno.test("a write is not sent if its mark cannot be written, but reads continue
     const path = `${folder.path}/hsgate.db`;
     const began: string[] = [];
     const store = await openSqlite(path);
-    // A folder in place of the mark: a file cannot replace it.
+    // A folder takes the place of the mark, because a file cannot replace a folder.
     if (isBroken) {
       Deno.removeSync(`${path}.mark`);
       Deno.mkdirSync(`${path}.mark/kept`, { recursive: true });
@@ -224,7 +224,7 @@ Deno.test("acceptLoss() continues without the lost data, and repeats no past wri
   for (const end of ["-wal", "-shm"]) {
     Deno.copyFileSync(copy, `${path}${end}`), Deno.removeSync(`${path}${end}`);
   }
-  // The slot of 02:00 is within its grace period, so the copy by itself would send it again.
+  // The slot of 02:00 is within its grace period, so a scheduler with only this copy would send the write again.
   await assertRefused(path, "older than its mark");
   assertStringIncludes((await acceptLoss(path, accepting))!, 'lacks step "one"');
   assertEquals(await run(HOUR, "2025-12-22T02:01:00Z"), []);
@@ -239,7 +239,7 @@ Deno.test("acceptLoss() continues without the lost data, and repeats no past wri
 Deno.test("acceptLoss() marks each running run of an old copy as unknown, and replaces an empty store with a new one", async () => {
   using store = await killed();
   const { path } = store;
-  // A copy from the moment when the run was claimed and had not begun its step.
+  // Makes the store a copy from the moment when the run was claimed and had not begun its step.
   {
     using db = new DatabaseSync(path);
     db.exec("delete from step_run; delete from account_write");

@@ -1,6 +1,6 @@
 /**
- * Three schedulers over one PostgreSQL, each behind a proxy of its own, that are killed and cut off from their store at
- * random while their recipes place orders at a simulated broker. To run it for longer:
+ * Runs three schedulers over one PostgreSQL, each behind its own proxy. At random, a scheduler is killed or is cut off
+ * from the store, while the recipes place orders at a simulated broker. To run the trial for longer:
  *
  *     deno run -A test/runner/three_machines.ts --minutes 10 --seed 1
  *
@@ -112,7 +112,7 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
   const writes = await store.all<RunRow>("select * from run where recipe = 'write' order by slot_at");
   assert(writes.length <= 400, "the price of an order names its slot");
   const counts: Record<string, number> = {};
-  // Slots after the end were not run.
+  // The machines did not wait for slots after the end, so these are not checked.
   const isBeforeEnd = (row: RunRow) => row.slot_at <= end;
   for (const row of writes.filter(isBeforeEnd)) {
     const orders = countOrders(placed, row.slot_at, slotMs);

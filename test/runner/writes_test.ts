@@ -30,7 +30,7 @@ Deno.test("storeRiskOf() detects memory, temporary folders, container layers and
   assertEquals(about("/home/me/a.db"), undefined);
   assertEquals(about("/mnt/net/a.db", "nfs4")?.blocksWrites, true);
   assertStringIncludes(about("/mnt/net/a.db", "nfs4")!.why, "network file system (nfs4)");
-  // A store that survives the process only causes a warning; the other ones are rejected.
+  // A store that survives the process causes only a warning. The other stores above block writes.
   assertEquals(about("/home/me/a.db", "overlay")?.blocksWrites, false);
   assertEquals(about("/data/scratch/a.db", "ext4"), {
     why: 'it is in "/data/scratch/", which the system empties',
@@ -59,7 +59,7 @@ testBoth("a store that is not durable blocks writes but not reads, and is report
   assertEquals(told, [`orders/s1/2025-12-22 unsafe ${because}`]);
 });
 
-testBoth("a clock behind the store blocks writes until it has caught up", async () => {
+testBoth("a clock behind the store blocks writes until the clock has caught up", async () => {
   const began: string[] = [];
   await using b = await bench({ start: "2025-12-22T01:59:50Z", recipes: [orders(began)] });
   await b.scheduler.tick();
@@ -98,7 +98,7 @@ Deno.test("a write step does not begin outside the window, though its run began 
   await b.machine.pass(12 * HOUR);
   readMs = 5 * HOUR + 51 * MINUTE;
   await b.machine.pass(DAY);
-  // Overnight: the window of the next day is open, but it is not the window of the slot.
+  // This run lasts overnight. Then the window of the next day is open, but that is not the window of the slot.
   b.machine.jump(at("2025-12-29T00:00Z") - b.machine.now());
   readMs = 24.5 * HOUR;
   await b.machine.pass(26.75 * HOUR);
@@ -155,7 +155,7 @@ testBoth("two writes of one account never run at once, not even when a lease has
     "hang/s1/2025-12-22 running live",
     "orders/s1/2025-12-22 due held:account live",
   ]);
-  // Its process has died and its lease has expired, but no process has taken it over: it may still be writing.
+  // The lease of the run of `hang` has expired, but no process has taken the run over. So the run may still be writing.
   await b.store.run("update run set lease_until = 0 where recipe = 'hang'");
   await b.store.run("update lease set until = 0");
   const second = b.another("p2", { recipes: [orders(began)] });
@@ -200,7 +200,7 @@ testBoth("nothing repeats a write or makes a write for a past slot", async () =>
   const write = orders(began);
   await using b = await bench({ start: "2025-12-22T03:00Z", recipes: [write] });
   const start = { now: b.machine.now(), drawTraceId: () => "1" };
-  // Two manual runs have two keys, each within the window.
+  // Two manual runs have two keys. The deadline of each is the end of the window.
   const first = await addManualRun(b.store, write, { calendars: builtInCalendars, ...start, id: "1" });
   await addManualRun(b.store, write, { calendars: builtInCalendars, ...start, id: "2" });
   const deadlines = (await b.store.all<{ at: number }>("select deadline_at as at from run")).map((row) =>
@@ -244,7 +244,7 @@ testBoth("nothing repeats a write or makes a write for a past slot", async () =>
     TypeError,
     "nothing can be traded on a past day",
   );
-  // A deadline may be overridden but a window may not: the slot is at 10:00, and it is past 15:50.
+  // The user can override a deadline, but not a window. The slot is at 10:00, and the first attempt is at 15:51.
   const hurried = { ...write, deadlineMs: MINUTE };
   const force = async (now: string) =>
     await addLatestSlot(b.store, hurried, {
