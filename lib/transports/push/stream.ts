@@ -303,9 +303,9 @@ class SourcePushStream implements PushStream {
 
   /** Reads from an open line, and restores the subscriptions at the same time. */
   async #serve(line: PushLine): Promise<BrokerError> {
-    const { now, reconnect } = this.#options;
-    const openedAt = now();
-    if (this.#gap === undefined) this.#lastByteAt = openedAt;
+    const { reconnect } = this.#options;
+    const openedAt = systemMachine.monotonic();
+    if (this.#gap === undefined) this.#lastByteAt = this.#options.now();
     const lost = new AbortController();
     let thrown: unknown;
     const restored = this.#restore(AbortSignal.any([this.#closing.signal, lost.signal])).catch((error) => {
@@ -320,7 +320,7 @@ class SourcePushStream implements PushStream {
     await restored;
     if (thrown !== undefined) throw thrown;
     // A connection that lasted does not count as a failed attempt, even if it received nothing.
-    if (now() - openedAt >= longestPause(reconnect)) this.#failures = 0;
+    if (systemMachine.monotonic() - openedAt >= longestPause(reconnect)) this.#failures = 0;
     return error;
   }
 
@@ -414,8 +414,9 @@ class SourcePushStream implements PushStream {
     attempt: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { random, reconnect, now } = this.#options;
-    const waitMs = this.#limit.wait(now(), backoffMs(attempt, random(), reconnect || {}));
+    const { random, reconnect } = this.#options;
+    // A wall clock that is set back would make the wait longer.
+    const waitMs = this.#limit.wait(systemMachine.monotonic(), backoffMs(attempt, random(), reconnect || {}));
     this.#setState(state, { attempt, waitMs, error });
     await waitUnlessAborted(systemMachine, waitMs, signal);
   }
