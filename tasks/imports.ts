@@ -1,8 +1,11 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Checks the imports of all files. Fails if a folder of lib (a "room") imports a room that is later in `order`, if files
- * import each other in a circle, if a package is imported outside its room, or if a plain gateway call, a run or an order
- * would load code that it does not need. Also fails if a file outside the rooms for SQL contains an SQL statement, or if
+ * Checks the imports of all files. Fails if a folder of lib (a "room") imports a room that is later in `order`, if
+ * files
+ * import each other in a circle, if a package is imported outside its room, or if a plain gateway call, a run or an
+ * order
+ * would load code that it does not need. Also fails if a file outside the rooms for SQL contains an SQL statement, or
+ * if
  * a dynamic import does not go through `lazily`.
  *
  * @module
@@ -196,7 +199,7 @@ interface Info {
 
 /** Modules that a program statically loads. */
 interface Loaded {
-  /** Files and packages; only those before the heavy package if there is one. */
+  /** Files and packages. If the program loads a heavy package, only the modules that were found before it. */
   modules: string[];
   /** The chain of files that leads to a heavy package, if there is one. */
   heavyChain?: string[];

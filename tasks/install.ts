@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Writes the command `hsgate` into Deno's folder for commands, or into `--root DIR`. The command runs the sources in this
- * folder, and therefore needs no new installation after an update of them.
+ * Writes the command `hsgate` into Deno's folder for commands, or into `--root DIR`. The command runs the sources in
+ * this folder, and therefore needs no new installation after an update of the sources.
  *
  * @module
  */

@@ -2,8 +2,8 @@
 /**
  * Makes the npm package `hsgate-VERSION.tgz`, in the folder of `--out` or in the current one. It contains:
  *
- * - the modules of the public exports as JavaScript, with their types, made by `deno pack`, because Deno runs no
- *   TypeScript of npm packages;
+ * - the modules of the public exports as JavaScript, with their types. Deno runs no TypeScript of npm packages, so
+ *   `deno pack` converts these modules;
  * - `toolkit/`: the sources that the command `hsgate` runs, with their `deno.json` and `deno.lock`;
  * - `bin/hsgate.mjs`: the command, which starts the toolkit.
  *

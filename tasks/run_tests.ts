@@ -42,7 +42,8 @@ export function countTests(output: string, success: boolean): Counts {
 const MOST_AGAIN = 3;
 
 /**
- * Returns the files of the failed tests, each once, from the lines of a parallel run: `FILE => TEST ... FAILED`. Returns
+ * Returns the files of the failed tests, each once, from the lines of a parallel run: `FILE => TEST ... FAILED`.
+ * Returns
  * none if something else than these tests failed, such as a file that could not be loaded.
  */
 export function failedFiles(output: string, failed: number): string[] {
@@ -55,7 +56,8 @@ export function failedFiles(output: string, failed: number): string[] {
 /**
  * Runs tests with the permissions that they need, prints their output, and resolves to the counts.
  *
- * Test files run in parallel, so a loaded machine may be too slow for one of them. If at most three files failed, they run
+ * Test files run in parallel, so a loaded machine may be too slow for one of them. If at most three files failed, they
+ * run
  * once more, one after the other. If all of them pass then, they count as passed, and a line names them, because such a
  * test still needs a fix.
  */
@@ -110,7 +112,7 @@ async function denoTest(
 
 /** Resolves to lines that say with which real parts the tests run, such as a database. */
 export async function realParts(): Promise<string> {
-  // Use a separate process, which may connect to a database and mount a disk. This process may not.
+  // Use a separate process, which may connect to a database and mount a disk. This process has no permission for that.
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     cwd: root,
     args: ["run", "--frozen", "--allow-all", "test/support/real_parts.ts"],

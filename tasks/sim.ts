@@ -250,7 +250,7 @@ export async function main(args: string[], tell?: (line: string) => void): Promi
     }
     if (error instanceof Deno.errors.NotCapable && error.message.includes("net access")) {
       note(
-        'Cannot start the simulator: "deno task sim" may listen on this machine only; to open it to others, name the ' +
+        'Cannot start the simulator: "deno task sim" may listen only on this machine; to open it to others, name the ' +
           'address with "hsgate sim --hostname ADDRESS"',
       );
       return 1;

@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
  * Runs the tests. Prints the real parts that the tests used, such as a database, and the counts on the last line.
- * Passes its arguments to `deno test`. Without a file or folder among them, such as `test/runner`, runs all tests.
+ * Passes its arguments to `deno test`. If no argument is a file or a folder, such as `test/runner`, runs all tests.
  *
  * @module
  */

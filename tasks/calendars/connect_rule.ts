@@ -13,7 +13,7 @@ type Direction = "northbound" | "southbound";
 /** The hand-written file `connect.json`. */
 export interface ConnectFile {
   from: string;
-  /** First day from which the links are open whenever both markets are. */
+  /** First day from which the links are open on every day on which both markets trade. */
   commonDaysFrom: string;
   /** The rule in words. */
   rule: Record<Direction | "since", string>;
@@ -21,7 +21,10 @@ export interface ConnectFile {
   unannounced: DaysByYear;
   /** Pages that contain the rule. */
   sources: string[];
-  /** Published lists of closed days, `"2018-05-22 2018-06-16..2018-06-18"`; all other mainland days were open. */
+  /**
+   * Published lists of closed days, `"2018-05-22 2018-06-16..2018-06-18"`; on all other trading days of the mainland,
+   * the link was open.
+   */
   notices: {
     direction: Direction;
     what: string;
@@ -80,7 +83,9 @@ class Markets {
   }
 }
 
-/** Returns whether the rule until 2023-04-23 closed the link for settlement reasons on a day when both markets trade. */
+/**
+ * Returns whether the rule until 2023-04-23 closed the link for settlement reasons on a day when both markets trade.
+ */
 function isUnsettled(markets: Markets, direction: Direction, date: string): boolean {
   let day = date;
   if (direction === "northbound") {

@@ -14,7 +14,10 @@ interface Cited {
   sources: string[];
 }
 
-/** Takes half-days from the named source if they follow the exchange's rule, because the other source has none. */
+/**
+ * Takes half-days from the named source, because the other source has no half-days. They must follow the exchange's
+ * rule.
+ */
 interface HalfDaysRuling extends Cited {
   kind: "half-days";
   takeFrom: string;
@@ -34,7 +37,9 @@ export type Ruling =
     & (
       /** The day had no trading (`closed`), or an ordinary session (`open`). */
       | { kind: "closed" | "open"; date: string }
-      /** All weekdays from this day to the first day of the records were closed, so the records begin later. */
+      /**
+       * The records begin after a closure: every weekday from `from` until the day before their first day was closed.
+       */
       | { kind: "closed-since"; from: string }
       /** The day had an unannounced early close or late open. */
       | { kind: "hours"; date: string; hours: string }
@@ -119,8 +124,9 @@ export function eveDays(
 }
 
 /**
- * Returns messages about differences between the chosen record and the exchange's rule: half-days without a rule or
- * ruling, missing half-days, years without a half-day in the ruling, and half-days with other hours than the rule's.
+ * Returns messages about differences between the chosen record and the exchange's rule: half-days that neither the rule
+ * nor a ruling includes, missing half-days, years for which the ruling lists no half-day, and half-days with hours that
+ * differ from the ruling's.
  */
 export function halfDayFaults(
   record: CalendarRecord,

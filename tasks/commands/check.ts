@@ -25,9 +25,9 @@ mistakes by file, line and column. For each valid recipe it lists the next ten s
 the days in between without a slot, and the slots of the next 24 months that fall on a
 clock change. Nothing is sent.
 
-It is an error if no slot of a schedule can ever run because the window has closed by
-then, or because the deadline passes before the window opens. If that happens only on
-some days, such as half-days, check warns about them.
+A schedule is wrong if none of its slots can ever run: at every slot the window has
+closed already, or the deadline passes before the window opens. If the slots of only
+some days cannot run, such as half-days, check warns about these days.
 
 For each recipe the command lists everything that the recipe asks for: programs,
 TypeScript, writes at the broker, hosts, environment variables, files, folders, other

@@ -16,7 +16,9 @@ export async function main(words: readonly string[], rawHost: Host): Promise<num
   let command: Command | undefined;
   const notes: string[] = [];
   let isSilent = true;
-  /** For a command that failed and printed its error only as text: also prints the error as JSON, if JSON is wanted. */
+  /**
+   * If JSON is wanted, and a command failed without output on stdout, prints the error as JSON. Returns the exit code.
+   */
   const ended = (code: number, { out }: Host): number => {
     if (code !== 0 && isSilent && wantsJson(words)) out(JSON.stringify({ error: errorOfNotes(notes, code) }));
     return code;
@@ -130,10 +132,10 @@ function flagsLast(words: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the command that the first words name. For help, if only a first word is given, returns all commands that
- * begin with it.
+ * Returns the command that the first words name. If help is wanted and only one word is given, returns all commands
+ * that begin with this word.
  *
- * @throws {UsageError} If there is none; the message names the nearest one.
+ * @throws {UsageError} If there is no such command. The message names the nearest command.
  */
 async function find(words: readonly string[]): Promise<Command[]> {
   const plain = words.slice(0, words.findIndex((word) => word.startsWith("-")) >>> 0);

@@ -5,7 +5,7 @@ import { recipes } from "../terminal/flags.ts";
 const flags = {
   test: {
     type: "boolean",
-    text: "send a test message by each channel and step of the recipe that sends, including fallbacks",
+    text: "send a test message by each notice channel, including fallbacks, and by each notify step",
   },
   recipes,
 } as const satisfies Flags;

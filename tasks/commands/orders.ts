@@ -205,8 +205,8 @@ export const ordersShow = command({
   usage: "INTENT",
   args: [1, 1],
   details: `${intentText}
-The number of an order shows the intent that placed it. If the intent is open, the command
-compares it with the broker's lists first.`,
+If you give an order number instead, the command shows the intent that placed the order. If
+the intent is open, the command compares it with the broker's lists first.`,
   flags: showFlags,
   calendars: false,
   exits: [3, 4, 6],
@@ -229,7 +229,7 @@ export type OrdersResolveInput = Input<typeof resolveFlags>;
 /** Records the outcome of an intent. */
 export const ordersResolve = command({
   name: "orders resolve",
-  summary: "record the outcome of an order write that is unknown",
+  summary: "record the unknown outcome of an order write",
   usage: "INTENT sent|not-sent|placed|ended",
   args: [2, 2],
   details: `${intentText}
@@ -290,7 +290,7 @@ const haltFlags = {
 /** Arguments and flags of `hsgate halt`. */
 export type HaltInput = Input<typeof haltFlags>;
 
-/** Shared flags that only matter for a connection; the others name the account. */
+/** Shared flags that only matter for a connection. The other shared flags name the account. */
 const unneeded = ["push", "plain-http", "auth-url", "timeout"] as const;
 
 /** Stops every order write. */

@@ -1,6 +1,6 @@
 /**
- * Generates the types of the client's methods from the catalogue. As source text, they appear
- * in editors and in `deno doc` with the descriptions of all members, and programs that use hsgate are checked faster.
+ * Generates the types of the client's methods from the catalogue. Because the types are source text, editors and `deno
+ * doc` show them with the descriptions of all members, and Deno checks programs that use hsgate faster.
  *
  * @module
  */
@@ -57,7 +57,7 @@ interface NamedType {
 const usedTables = new Map<Dictionary, NamedType>();
 /** Named records that a type names, in the order of their first use. */
 const usedRecords = new Map<FieldsInfo, NamedType>();
-/** Texts of the records without a name, with their first place. */
+/** Texts of the records without a name, with the place of their first use. */
 const unnamed = new Map<string, string>();
 
 const tableNames = new Map(Object.entries(dictionaries).map(([name, table]) => [table, name]));
@@ -137,8 +137,8 @@ function scalarOf(type: ValueType<unknown>, shape: Shape): string {
 }
 
 /**
- * Returns the type of the allowed names of a code table. It lists either them or the excluded names, whichever are
- * fewer.
+ * Returns the type of the allowed names of a code table. The type lists the allowed names or the excluded names,
+ * whichever are fewer.
  */
 function namesOf(table: Dictionary, allowed: readonly string[]): string {
   const others = table.names.filter((name) => !allowed.includes(name));
@@ -201,7 +201,7 @@ function methodOf(key: string, operation: AnyOperation): string {
     : `params${mayOmit ? "?" : ""}: ${record}`;
   const list = response.fields?.rows;
   const place = `${name}.response`;
-  // A list of rows is the answer itself; a record may contain it beside other members.
+  // The answer is either only a list of rows, or a record that may contain a list beside other members.
   const isRows = list !== undefined && "rows" in response;
   const rows = () => typeOf(list!.type, place, false);
   const inner = response.fields?.record?.type.fields;

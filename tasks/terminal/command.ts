@@ -59,8 +59,8 @@ export interface Description<F extends Flags> {
    */
   calendars?: false | "itself";
   /**
-   * Whether the command prints figures of the broker. If not, stdout hides even short secrets. A figure may contain
-   * the digits of a short secret by chance.
+   * Whether the command prints figures of the broker, which can contain the digits of a short secret by chance. If it
+   * does, stdout hides only secrets that cannot appear by chance. If it does not, stdout hides every secret.
    *
    * @default true
    */

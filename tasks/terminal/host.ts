@@ -22,7 +22,8 @@ export interface OutOptions {
   /** Write the whole line, however long it is. @default false */
   exact?: boolean;
   /**
-   * For JSON: returns whether hsgate has chosen the name of a member. Such a name is not hidden, even if a secret has the
+   * For JSON: returns whether hsgate has chosen the name of a member. Such a name is not hidden, even if a secret has
+   * the
    * same text.
    *
    * @default every name of letters only
@@ -70,7 +71,7 @@ export interface Host {
   calendars?: Calendars;
   /** Removes a secret from everything that is printed from now on. */
   hide?(secret: string): void;
-  /** Returns the text of an error without secrets of any length and without passwords of addresses. */
+  /** Returns the text of an error without secrets, however short they are, and without passwords in addresses. */
   errorText?(text: string): string;
   /** Returns a line as `out` would print it, for code that prints the line itself. */
   shown?(line: string): string;
@@ -158,10 +159,10 @@ async function ask(question: string): Promise<string> {
 const PATIENCE_MS = 300;
 
 /**
- * Returns a signal that aborts at the first Ctrl-C, so that the command can end in order. The second Ctrl-C ends the
- * process immediately. While a write is in progress, the second Ctrl-C only prints a warning, and the third ends the
- * process. SIGTERM counts as Ctrl-C. Closing the terminal has the effect of the first Ctrl-C; on Linux it has no effect
- * on a program that was started with `nohup`.
+ * Returns a signal that aborts at the first Ctrl-C, so that the command can clean up and end. The second Ctrl-C ends
+ * the process immediately. While a write is in progress, the second Ctrl-C only prints a warning, and the third ends
+ * the process. SIGTERM counts as Ctrl-C. Closing the terminal has the effect of the first Ctrl-C; on Linux it has no
+ * effect on a program that was started with `nohup`.
  */
 function interruption(
   { writes, note }: { writes: ReadonlySet<WriteUnderWay>; note: (line: string) => void },
@@ -192,7 +193,7 @@ function interruption(
     if (times > 2) Deno.exit(5);
   };
   const isWindows = Deno.build.os === "windows";
-  // Must be called before a listener is added, because that changes how the process handles signals.
+  // Check this before a listener is added, because a listener changes how the process handles signals.
   const isIgnored = !isWindows && isHangupIgnored();
   Deno.addSignalListener("SIGINT", stop);
   if (isWindows) return controller.signal;
@@ -205,7 +206,7 @@ function interruption(
 
 /**
  * Returns whether the program ignores SIGHUP, as under `nohup`, so it continues without its terminal. Returns `false`
- * on every system other than Linux, because only Linux shows it.
+ * on every system other than Linux, because only Linux shows which signals a program ignores.
  */
 function isHangupIgnored(): boolean {
   try {

@@ -139,8 +139,8 @@ export function rowWriter<Row>(
 }
 
 /**
- * Prints a list. Unless `--columns` names some, CSV contains every column, and a table and Markdown those that are not
- * `extra`.
+ * Prints a list. Without `--columns`, CSV contains every column, and a table and Markdown contain the columns that are
+ * not `extra`.
  */
 export function printList<Row>(
   host: Host,

@@ -10,7 +10,10 @@ const ZONE = "Asia/Hong_Kong";
 /** Short name of the time zone, for titles and lines. */
 export const ZONE_NAME = "HKT";
 
-/** Returns an instant as the time of day in Hong Kong, after its date if that is not the date of `now`. */
+/**
+ * Returns the time of day of an instant in Hong Kong. If the instant's date is not the date of `now`, the date comes
+ * first.
+ */
 export function clockText(at: number, now: number = at): string {
   const localText = (instant: number) =>
     Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(ZONE).toPlainDateTime().toString({

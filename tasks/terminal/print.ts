@@ -72,7 +72,7 @@ export function terminalText(text: string): string {
   ).join("");
 }
 
-/** Matches a character that needs two columns. Also matches some characters above U+FFFF that need one. */
+/** Matches a character that needs two columns. Also matches some characters above U+FFFF that need only one column. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{10ffff}]|\p{Emoji_Presentation}/u;
 
@@ -147,7 +147,7 @@ interface Table {
   cut: string[];
 }
 
-/** A title may be the name of a member that the broker sent. */
+/** Returns the name of a column. Cuts it, because a title may be the name of a member that the broker sent. */
 const nameOf = ({ title, name = title }: Pick<Column<never>, "title" | "name">) => cut(name);
 
 const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, widthOf(text)), 0);

@@ -7,7 +7,9 @@
 import protobuf from "protobufjs";
 import { definitionFiles } from "../../lib/wire/definitions.ts";
 
-/** Length of the header, and the positions of the body's length and of the plain body's signature in it. */
+/**
+ * Length of the header, and positions in the header: of the body's length, and of the signature over the plain body.
+ */
 const HEADER = 151;
 const LENGTH_AT = 10;
 export const SIGNATURE_AT = 14;

@@ -3,8 +3,8 @@
  * socket, and the start of a one-call script.
  *
  * Both sign, encrypt, verify and decrypt. The bare client encodes its messages in advance. It has no time limits, and
- * counts the answers without matching them to requests. Each client has its own simulator, because a login of one would
- * invalidate the other's token.
+ * counts the answers without matching them to requests. Each client has its own simulator, because a login of one
+ * client would invalidate the token of the other client.
  *
  * @module
  */
@@ -142,8 +142,8 @@ function starter(name: keyof typeof scripts): () => Promise<void> {
 }
 
 /**
- * Runs two functions in turn, and returns the median processor time of each in milliseconds. Measures this process only,
- * because the simulators need as much time as the clients.
+ * Runs two functions in turn, and returns the median processor time of each in milliseconds. Measures only this
+ * process, because the simulators need as much time as the clients.
  */
 async function cpuInTurns(
   functions: { floor: () => Promise<unknown>; ours: () => Promise<unknown> },

@@ -1,5 +1,5 @@
 /**
- * Counts the files of `lib` that one funds call, one pushed quote and one slot pass through: the files with a
+ * Counts the files of `lib` that take part in one funds call, in one pushed quote and in one slot: the files with a
  * function that runs each time. The slot belongs to a recipe that places an order. It begins with the scheduler's pass,
  * and ends when the store has the result of the run.
  *

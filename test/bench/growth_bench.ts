@@ -4,7 +4,7 @@
  * every tenth run, with a tenth of the limits. `--every=1` simulates every run, which takes three minutes of processor
  * time for each year.
  *
- * The floor is the store with as many runs as the limits allow, before anything was removed.
+ * The floor is the size of the store when it has reached the limits, and nothing was removed yet.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
- * Compares a store with ten years of runs with a new store: a scheduler pass with nothing due and with 394 runs due, and
- * the queries of the commands `runs` and `why`. The floor is the new store; both are measured alternately.
+ * Compares two stores: one that contains ten years of runs, and a new one. Measures a scheduler pass while nothing is
+ * due, a scheduler pass while 394 runs are due, and the queries of the commands `runs` and `why`. The floor is the new
+ * store. Both stores are measured alternately.
  *
  * @module
  */
@@ -19,7 +20,7 @@ const START = Date.parse("2025-12-22T01:00:00Z");
 const MINUTE = 60_000;
 /** Number of recipes. One of them has half of the runs. */
 const RECIPES = 394;
-/** Runs of the filled store. */
+/** Number of runs in the filled store. */
 const RUNS = Number(
   Deno.args.find((each) => each.startsWith("--runs="))?.slice("--runs=".length) ?? 1_000_000,
 );
@@ -38,7 +39,9 @@ const recipes = Array.from({ length: RECIPES }, (_, index): CompiledRecipe => ({
   steps: [],
 }));
 
-/** Ten years of runs in one transaction: one step, two events, and a notice for every tenth. */
+/**
+ * Adds ten years of runs in one transaction. Each run has one step and two events, and every tenth run has a notice.
+ */
 async function fill(store: Store): Promise<void> {
   const states = "case when i % 20 = 0 then 'failed' when i % 5 = 0 then 'skipped' else 'ok' end";
   // Half of all runs belong to the first recipe.

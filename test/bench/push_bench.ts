@@ -14,7 +14,7 @@ import { DISTINCT, quoteFrames, startSender } from "./push_frames.ts";
 
 const FRAMES = DISTINCT;
 const WANTED = 2 * FRAMES;
-/** Bytes that a read of the socket below returns. */
+/** Size of the pieces that the decoder gets, bytes. The buffer of the socket below has the same size. */
 const PIECE = 256 * 1024;
 const TARGET = "at least 0.5 of the floor and 300000 frames/s";
 

@@ -10,8 +10,8 @@ import { encodeFrame } from "../../lib/wire/framing.ts";
 export type FrameMaker = (body: Uint8Array, index: number) => Uint8Array<ArrayBuffer>;
 
 /**
- * Number of different frames, which the sender repeats. A stream remembers fewer pushes, so it drops none as a
- * repeat.
+ * Number of different frames, which the sender repeats. A stream remembers fewer pushes than this, so it drops no push
+ * as a repeat.
  */
 export const DISTINCT = 40_000;
 

@@ -1,6 +1,6 @@
 /**
- * Compares a rehearsed year of the recipes in `recipes/` with as many bare `fetch` calls to a simulator in the same
- * process. With `--short`, rehearses only March.
+ * Compares a rehearsed year of the recipes in `recipes/` with the same number of bare `fetch` calls to a simulator in
+ * the same process. With `--short`, rehearses only March.
  *
  * @module
  */
@@ -31,7 +31,7 @@ const ratio = oursMs / floorMs;
 const slots = recipes.reduce((sum, recipe) => sum + recipe.slots, 0);
 report({
   name: isShort ? "rehearsal/month" : "rehearsal/year",
-  unit: "s; the floor is as many bare calls",
+  unit: "s; the floor is the same number of bare calls",
   floor: rounded(floorMs / 1000),
   ours: rounded(oursMs / 1000),
   ratio: rounded(ratio),

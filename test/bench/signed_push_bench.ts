@@ -1,7 +1,8 @@
 /**
  * Measures decoding signed and encrypted pushes, as the platform sends them over the direct socket, to typed events.
- * The header of each push has an RSA signature. Checking it is most of the work. To separate its cost, the same frames
- * without the check, and plain pushes, are measured alternately in the same run.
+ * The header of each push has an RSA signature. Checking the signature is most of the work. To separate the cost of
+ * this check, the benchmark measures three kinds of frames alternately: these frames, the same frames without the
+ * check, and plain pushes.
  *
  * @module
  */
@@ -126,7 +127,7 @@ function reportRate(
   });
 }
 
-// Both sides make the same check, so the rest may cost little more.
+// Both sides make the same signature check, so the toolkit's other work may add only little.
 reportRate("push/signed", "Signed", 0.85, {
   frameBytes: sealed.length / FRAMES,
   verifyMicroseconds: rounded(each.oursSigned - each.oursUnchecked),

@@ -1,7 +1,7 @@
 /**
  * Compares each kind of store with its bare driver. Measures durable commits, the time from a due run to its first
- * step, and scheduler passes over 10,000 schedules: the first pass, with nothing due, in a minute with slots, and after
- * a night.
+ * step, and four scheduler passes over 10,000 schedules: the first pass, a pass with nothing due, a pass in a minute
+ * with slots, and a pass after a night.
  *
  * The floor is the bare driver: it executes the same statements with the same values on its own database, right after
  * the store. Both are measured in pairs. A ratio compares the smallest times, because other work on the machine only
@@ -90,7 +90,7 @@ async function sqlitePair(folder: string, name: string): Promise<Pair> {
     store,
     asked,
     replay(list) {
-      for (const each of list) typeof each === "string" ? db.exec(each) : run(each as RecordedStatement); // written above
+      for (const each of list) typeof each === "string" ? db.exec(each) : run(each as RecordedStatement); // recorded above
       return Promise.resolve();
     },
     bare: (sql, values) => run({ sql, values, wanted: /^select/.test(sql) ? "row" : "changes" }),
@@ -123,14 +123,14 @@ async function postgresPair(url: string): Promise<Pair> {
   await bare.connect();
   await bare.query(`set search_path = ${bareSchema.schema}; set synchronous_commit = on`);
   const store = await openPostgres(ours.url);
-  // The benchmark sets the time, so the store does not use its database's.
+  // The benchmark sets the time, so the store does not use the time of its database.
   store.now = () => undefined;
   const names = new Map<string, string>();
   return {
     store,
     asked,
     async replay(list) {
-      // The driver keeps its state in the object that it is given.
+      // The driver changes the object that it gets, so it gets a copy.
       for (const each of list) await bare.query(typeof each === "string" ? each : { ...each as object });
     },
     async bare(sql, values) {
@@ -288,7 +288,8 @@ function schedulerOf(
 }
 
 async function measureCommits(pair: Pair, kind: Kind): Promise<void> {
-  // SQLite is measured in processor time, whose clock is coarse, so its rounds are long. PostgreSQL is measured in elapsed
+  // SQLite is measured in processor time, whose clock is coarse, so its rounds are long. PostgreSQL is measured in
+  // elapsed
   // time, so its rounds are short: then other work on the machine does not disturb every round.
   const COMMITS = kind === "sqlite" ? 50 : 5;
   const rounds = new Rounds();
@@ -361,7 +362,7 @@ function writtenBy(asked: readonly unknown[]): PassWrites {
   const found: PassWrites = { added: [], skipped: [] };
   for (const each of asked) {
     if (typeof each !== "object" || each === null) continue;
-    // Both drivers have the values in `values`; the statement is in `sql` of one and in `text` of the other.
+    // Both drivers have the values in `values`; the statement is in `sql` for SQLite, and in `text` for PostgreSQL.
     const { sql, text = sql, values = [] } = each as { sql?: string; text?: string; values?: SqlValue[] };
     const rows = () => JSON.parse(String(values.find((value) => String(value).startsWith("[["))));
     if (text?.includes("insert into run ")) found.added.push(...rows());
@@ -370,7 +371,7 @@ function writtenBy(asked: readonly unknown[]): PassWrites {
   return found;
 }
 
-/** Does the same as a pass the simplest way: one statement for each schedule and each row, in one transaction. */
+/** Does the work of a pass in the simplest way: one statement for each schedule and each row, in one transaction. */
 async function passByRows(pair: Pair, at: number, { added, skipped }: PassWrites): Promise<void> {
   const columns =
     "run_key, recipe, schedule_id, kind, class, slot_at, business_day, assumed, due_at, deadline_at, " +
@@ -385,7 +386,7 @@ async function passByRows(pair: Pair, at: number, { added, skipped }: PassWrites
     ]);
   }
   for (const row of added) {
-    // The replayed pass has written this key already, so the row needs another one.
+    // The replayed pass has written this key already, so the row needs another key.
     await pair.bare(`insert into run (${columns}) values (${row.map(() => "?").join(", ")})`, [
       `${row[0]}/again`,
       ...row.slice(1),
@@ -426,8 +427,8 @@ async function measurePasses(pair: Pair, kind: Kind): Promise<void> {
     await into.add(pair, () => scheduler.tick());
   };
   await pass(first, START);
-  // From 15:00 to 16:00, no schedule of Hong Kong has a slot. In New York it is two o'clock, with slots at even
-  // minutes only.
+  // From 15:00 to 16:00, no schedule of Hong Kong has a slot. In New York it is between two and three o'clock, and
+  // schedules there have slots only at even minutes.
   for (let minute = 1; minute < 100; minute++) {
     const isIdle = minute < 60 && minute % 2 === 1;
     await pass(minute < 60 ? (isIdle ? idle : new Rounds()) : busy, START + minute * MINUTE);

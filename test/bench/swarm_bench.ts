@@ -1,6 +1,6 @@
 /**
- * Measures the swarm: the time of a simulated trading day, against as many events that do nothing. With `--short`, runs
- * fewer seeds.
+ * Measures the swarm: the time of a simulated trading day, compared with the time of the same number of events that do
+ * nothing. With `--short`, runs fewer seeds.
  *
  * @module
  */
@@ -16,7 +16,7 @@ const oursMs = (performance.now() - began) / days;
 const floorMs = await outside(() => emptyEvents(events)) / days;
 report({
   name: "swarm/day",
-  unit: "ms; the floor is as many events that do nothing",
+  unit: "ms; the floor is the same number of events that do nothing",
   floor: rounded(floorMs),
   ours: rounded(oursMs),
   ratio: rounded(oursMs / floorMs),

@@ -1,6 +1,6 @@
 /**
- * Compares encoding requests and decoding answers on the direct socket with the bare cryptography and protobuf
- * work. Also compares the runtime's crypto with node-forge, to justify using the runtime's.
+ * Compares encoding requests and decoding answers on the direct socket with the bare cryptography and protobuf work.
+ * Also compares the runtime's crypto with node-forge, to justify the use of the runtime's crypto.
  *
  * @module
  */

@@ -95,7 +95,7 @@ Deno.test("buy shows the order in words and asks; a no sends nothing, a yes send
   );
   assertMatch(no.err, /value +55000\.00 HKD\n/);
   assertMatch(no.err, /fees +about \d+\.\d\d HKD, an estimate/);
-  assertMatch(no.err, /cash +\d+\.\d\d HKD available, about -?\d+\.\d\d after it/);
+  assertMatch(no.err, /cash +\d+\.\d\d HKD available, about -?\d+\.\d\d after the order/);
   assertStringIncludes(no.err, "hsgate: nothing was sent");
   assertEquals(await at.atBroker(), []);
   const left = await at.run(BUY, {

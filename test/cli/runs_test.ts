@@ -402,7 +402,7 @@ Deno.test("commands accept a unique beginning of a key, and list the matching ke
   assertEquals(await shown("beat/m/1/"), "beat/m/1/inner");
   assertEquals(
     await shown("beat/main/2025-08-2"),
-    'hsgate: Cannot show "beat/main/2025-08-2": several keys begin with it; write more of one of\n' +
+    'hsgate: Cannot show "beat/main/2025-08-2": several keys begin with it; write more of one of these keys:\n' +
       "  beat/main/2025-08-21\n  beat/main/2025-08-20\n" +
       '  -> "hsgate runs show --help" shows the usage\n',
   );

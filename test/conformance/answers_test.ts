@@ -138,7 +138,7 @@ async function connectAll(testAccount: SimulatedAccount, options: TestClientOpti
 
 for (const writer of transports) {
   Deno.test(`call() returns the same answers over every transport while ${writer} writes`, async (t) => {
-    // The cases need this much history.
+    // The cases need the simulator's default amount of history.
     await using testAccount = await openSimulatedAccount({ days: undefined, fillsPerDay: undefined });
     const clients = await connectAll(testAccount);
     try {

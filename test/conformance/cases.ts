@@ -157,7 +157,8 @@ const journalMembers = {
 
 /**
  * Returns cases for 52 of the 53 operations, in an order in which each finds the values it needs. `made` contains the
- * round's order numbers. The trade login is separate, because its password cannot be a command-line parameter.
+ * order numbers that earlier cases of this run have created. The trade login is separate, because its password cannot
+ * be a command-line parameter.
  */
 export function casesOf(made: Made): Case[] {
   const algoSettings = { origStartTime: "000000", origEndTime: "000000", maxVolume: "100", sensitivity: "1" };

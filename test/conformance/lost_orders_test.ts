@@ -1,4 +1,4 @@
-/** Checks that an order whose answer was lost is in the lists that its error names, over every transport. */
+/** Checks that an order whose answer was lost is in the lists that the error names, over every transport. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { OutcomeUnknownError } from "../../mod.ts";
@@ -64,7 +64,7 @@ conformance(
 );
 
 conformance(
-  "an order that the broker splits is found as the sum of its parts, which a cancelled part reduces",
+  "the parts of an order that the broker splits add up to its quantity, until a part is cancelled",
   async (desk) => {
     const { client } = desk;
     const sumOf = (rows: ListRow[]) => rows.reduce((sum, { quantity }) => sum + Number(quantity), 0);

@@ -127,7 +127,7 @@ conformance("a repeated, decreasing or missing cursor ends the reading with an e
 });
 
 conformance(
-  "a list is read completely from short pages, and is not complete with a page missing",
+  "a list with short pages is read completely, and a list with a missing page causes an error",
   async (desk) => {
     const { client, simulator: { faults } } = desk;
     const list = (limit: number) => client.fills.history({ market: "hk", ...SPAN, limit });

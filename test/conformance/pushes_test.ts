@@ -1,4 +1,6 @@
-/** Checks pushes over every transport: order pushes, subscribed quotes, broken connections, and lost or repeated pushes. */
+/**
+ * Checks pushes over every transport: order pushes, subscribed quotes, broken connections, and lost or repeated pushes.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { TransportEvent } from "../../mod.ts";
 import { InvalidParamsError } from "../../mod.ts";
@@ -59,7 +61,7 @@ conformance("watch() yields a push for a placed order, and for its fill", async 
   await events.return?.();
 });
 
-conformance("watch() yields quotes of the given securities only", async (desk) => {
+conformance("watch() yields only quotes of the given securities", async (desk) => {
   const first = desk.client.watch({ securities: [TENCENT], orders: false });
   const second = desk.client.watch({ securities: [HSBC], orders: false });
   const symbols = async (events: AsyncIterator<TransportEvent>) => {

@@ -49,7 +49,7 @@ export interface SimulatedAccount extends AsyncDisposable {
   round(): void;
   /** Counts the calls of an operation that arrive from now on, whether or not they succeed. */
   count(operation: string): () => number;
-  /** Returns the order numbers at the broker, without using a transport under test. */
+  /** Returns the order numbers at the broker, which a separate client in memory reads. */
   orderIds(): Promise<string[]>;
 }
 

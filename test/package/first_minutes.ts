@@ -37,7 +37,10 @@ async function stop(child: Deno.ChildProcess, outputs: readonly ReadableStreamDe
   assertEquals((await child.status).code, 0);
 }
 
-/** Types every block that is for the machine. Resolves to `of`: it returns the output of a block, by its last line. */
+/**
+ * Types every block that is for the machine. Resolves to a function `of`, which returns the output of the block with a
+ * given last line.
+ */
 async function walk(machine: Machine, own: "npx" | "deno") {
   const [http, push] = freePorts();
   const printed = new Map<string, string>();

@@ -1,6 +1,6 @@
 /** Environments of new users: an empty home, and only the programs that a test allows. */
 
-/** What every machine has. */
+/** Programs that every machine has. */
 const USUAL = [
   "sh",
   "env",

@@ -50,8 +50,8 @@ export class DatabaseProxy implements AsyncDisposable {
   }
 
   /**
-   * Plans one fault at a client message, counted from now, starting at 0. Each flush of the client is one
-   * message.
+   * Plans one fault at the client message with the number `after`. The next message has the number 0. Each flush of the
+   * client is one message.
    */
   plan(after: number, harm: Harm): void {
     this.#seen = 0;

@@ -47,14 +47,14 @@ export interface PostgresServer extends AsyncDisposable {
   url: string;
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Fills the disk of the data; `undefined` if the process may not mount a file system. */
+  /** Fills the disk of the data; `undefined` if the process cannot mount a file system. */
   fill: (() => void) | undefined;
   /** Removes the file that filled the disk. */
   free(): void;
 }
 
 /**
- * Starts a server, on a disk of 128 MB if the process may mount one. Resolves to a text with the reason if this machine
+ * Starts a server, on a disk of 128 MB if the process can mount one. Resolves to a text with the reason if this machine
  * cannot set up a server.
  *
  * @throws {Error} If the server does not start.
@@ -75,7 +75,7 @@ export async function startServer(): Promise<PostgresServer | string> {
   const data = `${folder}/data`;
   const filler = `${folder}/filler`;
   if (isRoot) await run("chown", ["nobody", folder]);
-  // It is only part of the name of a socket in the new folder, so it cannot collide with another server.
+  // The port is only a part of the name of a socket in the new folder, so it cannot collide with another server.
   const port = 5432;
   const start = async () => {
     const options = `-k ${folder} -p ${port} -c listen_addresses= -c max_connections=20`;

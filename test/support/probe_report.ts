@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Returns the text of a report with one call of `account.funds`, whose answer over the socket is given. */
+/** Returns the text of a report with one call of `account.funds` and the given answer over the socket. */
 export function reportWith(answer: object): string {
   const call = { operation: "account.funds", params: [], codes: {}, outcome: "fits", ms: 1, differences: [] };
   return JSON.stringify({

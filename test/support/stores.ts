@@ -18,7 +18,7 @@ export interface Place extends AsyncDisposable {
 /** One kind of store. */
 export interface Kind {
   name: "SQLite" | "PostgreSQL";
-  /** Whether this machine does not have it. */
+  /** Whether this machine lacks this kind of store. */
   isMissing: boolean;
   place(): Promise<Place>;
 }

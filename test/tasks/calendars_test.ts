@@ -55,14 +55,14 @@ Deno.test("the committed data is the result of the sources and rulings", pure, (
 const connectOf = (changes: Partial<ConnectFile> = {}) => {
   const { data } = mergeCalendars(sources, rulings as RulingFile);
   return makeConnect({ ...connectFile as unknown as ConnectFile, ...changes }, {
-    hongKong: readBook(data.XHKG!), // the data has both, as the test above checks
+    hongKong: readBook(data.XHKG!), // the data has both calendars, as the test above checks
     mainland: readBook(data.XSHG!),
     version: rulings.version,
   });
 };
 
 Deno.test(
-  "the committed days of Stock Connect are what its rule makes, and every published list agrees",
+  "the committed days of Stock Connect follow from the rule, and every published list agrees with them",
   pure,
   () => {
     const { data, problems } = connectOf();
@@ -218,7 +218,7 @@ Deno.test("mergeCalendars() reports one changed day of one source, and one missi
     // These rulings add what both sources lack.
     if (ruling.kind === "hours" || ruling.kind === "closed-since") continue;
     const { problems } = mergeCalendars(sources, { ...rulings, rulings: lines.toSpliced(index, 1) });
-    assertEquals(problems.length > 0, true, `${ruling.kind} of ${ruling.mic} is missed by nobody`);
+    assertEquals(problems.length > 0, true, `no problem without the ruling ${ruling.kind} of ${ruling.mic}`);
   }
   const changed = structuredClone(sources);
   const first = changed.pandas_market_calendars!.calendars.find(({ mic }) => mic === "XNYS")!; // the source has this calendar
@@ -289,7 +289,7 @@ Deno.test("mergeCalendars() reports the different hours of half-days", pure, () 
 });
 
 Deno.test(
-  "the eves of Lunar New Year in the ruling are the days before it in the Chinese calendar",
+  "the ruling's eves of Lunar New Year are the days before that day in the Chinese calendar",
   pure,
   () => {
     const ruling = (rulings as RulingFile).rulings.find(({ kind }) => kind === "half-days"); // a JSON import widens "kind" to string

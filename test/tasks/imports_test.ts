@@ -80,7 +80,7 @@ import {
 );
 
 Deno.test(
-  "circlesOf() finds each circle of files, and none where files only share what they import",
+  "circlesOf() finds each circle of files, and no circle among files that only import the same files",
   pure,
   () => {
     const graph = (text: string) =>
@@ -95,7 +95,7 @@ Deno.test(
 );
 
 Deno.test(
-  "loadedBy() finds what is loaded at once, not what is loaded when needed or for types",
+  "loadedBy() returns the modules that load at the start, without dynamic imports and type imports",
   pure,
   () => {
     const link = (specifier: string, more: { isDynamic?: boolean } = {}) => ({

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 
 Deno.test({
-  name: "deno task install replaces a link, and leaves the file unchanged that the link names",
+  name: "deno task install replaces a link, and does not change the file to which the link leads",
   ignore: Deno.build.os === "windows",
   async fn() {
     const folder = await Deno.makeTempDir({ prefix: "hsgate-install-" });

@@ -2,14 +2,15 @@
 import { assertEquals } from "@std/assert";
 import { runTests } from "../../tasks/run_tests.ts";
 
-/** Runs the given test files, each in a folder of its own, and resolves to the counts. */
+/** Runs the given test files in a new folder, and resolves to the counts. */
 async function counted(...files: readonly string[]) {
   const folder = await Deno.makeTempDir();
   try {
     for (const [at, text] of files.entries()) {
       await Deno.writeTextFile(`${folder}/t${at}_test.ts`, text.replaceAll("FOLDER", folder));
     }
-    // As with tests for both stores, another file declares a test, so the test's place is not in its test file.
+    // Like the tests for both stores, this test is declared in another file. So Deno reports a place outside the test
+    // file.
     const declare = `export function declare() { ${failsOnce.replaceAll("FOLDER", folder)} }`;
     await Deno.writeTextFile(`${folder}/declare.ts`, declare);
     return await runTests({ paths: [folder], write: () => {} });
@@ -55,7 +56,7 @@ Deno.test("no test file changes what all test files share: the umask, the workin
     }
   };
   await search(new URL("../", import.meta.url));
-  assertEquals(found, [], "they need a process of their own");
+  assertEquals(found, [], "each of these files needs its own process");
 });
 
 /** Calls that change the process. `deno test --parallel` runs all files in threads of one process. */

@@ -75,7 +75,7 @@ export async function run({ args, flags, host }: BarsInput): Promise<number> {
 
 /**
  * Reads bars. If the broker rejects the request, subscribes to the security and reads again, because the broker sends
- * bars only for subscribed securities. Then it ends only the subscription that it began.
+ * bars only for subscribed securities. Afterwards, ends this subscription.
  */
 async function whileSubscribed(
   client: Client,

@@ -7,7 +7,7 @@ import { type Calendars, type Mic, mics, type Override } from "../../../lib/cale
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
-/** Number of days before the end of a calendar from which warnings are given. */
+/** hsgate warns about a calendar that ends within this number of days. */
 const WARNING_DAYS = 60;
 
 /**
@@ -62,7 +62,7 @@ export function warningsOf(calendars: Calendars, mic: Mic, now: number): string[
   ];
 }
 
-/** Returns the last day for which warnings are given. */
+/** Returns the last day of the period that warnings are about. */
 const soon = (now: number): string =>
   Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
     .add({ days: WARNING_DAYS }).toString();
@@ -79,6 +79,6 @@ function endOf(calendars: Calendars, mic: Mic, now: number): string[] {
   if (through >= soon(now)) return [];
   return [
     `${mic} ends ${through}: after that, read-only recipes treat every weekday as a session, ` +
-    `and recipes that write do not run; "calendar update FILE" installs a newer one`,
+    `and recipes that write do not run; "calendar update FILE" installs a newer calendar`,
   ];
 }

@@ -47,7 +47,7 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   const after: LocalFile = {
     ...file,
     calendars: { ...file.calendars, [name]: data },
-    // A built-in calendar is not stored, so the member is then absent.
+    // The file does not contain a built-in calendar. If the current calendar is built in, this member is absent.
     previous: { ...file.previous, [name]: file.calendars[name] },
   };
   return await install({ file: after, place, mic: name, before: previous }, flags, host);

@@ -163,7 +163,7 @@ interface Sent {
  * Returns a request as it would be sent, with its secrets hidden.
  *
  * @throws {UsageError} If the gateway does not offer the operation.
- * @throws {UnmappedError} If the direct transport does not support it.
+ * @throws {UnmappedError} If the direct transport does not support the operation.
  */
 async function shownRequest(
   operation: AnyOperation,

@@ -32,7 +32,7 @@ export async function scheduleNotes(
   const notes: ScheduleNotes = { issues: [], warnings: [] };
   if (recipe === undefined) return notes;
   let places: Promise<Places> | undefined;
-  const placesOf = () => places ??= readPlaces(path); // once: every schedule may have a mistake
+  const placesOf = () => places ??= readPlaces(path); // read the file once, even if several schedules have mistakes
   for (const days of runnableDaysOf(calendars, recipe, now)) {
     const [first] = days.missed;
     if (days.fine + days.missed.length === 0 && days.closed > 0) {
@@ -83,7 +83,7 @@ async function closedIssueOf(
   return {
     ...read.placeOf(at),
     path: at,
-    // Without a window there is nothing to compare.
+    // Only the schedules of a recipe with a window are compared.
     message: `${at.join(".")}: expected days on which ${
       recipe.window!.mic
     } trades: no slot can ever run, because the exchange is closed on the next ${days}`,

@@ -72,7 +72,7 @@ function openerOf(transport: string): () => Promise<DemoBroker> {
   throw new UsageError(`Cannot run the demo over "${transport}": there are "gateway" and "direct"`);
 }
 
-/** Returns the recipe, with its files directly in the folder of the run. */
+/** Returns the recipe, changed so that it writes its files directly into the run's folder. */
 async function demoRecipe(): Promise<CompiledRecipe> {
   const text = await Deno.readTextFile(new URL(`../../../${RECIPE}`, import.meta.url));
   // `compileRecipe` checks all of it below.

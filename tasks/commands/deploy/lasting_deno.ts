@@ -1,6 +1,5 @@
 /**
- * Returns a path of Deno that stays valid, for files such as crontabs: a package manager may empty its cache at any
- * time.
+ * Returns a path of Deno for files such as crontabs. The path stays valid, even if a package manager empties its cache.
  *
  * @module
  */
@@ -10,7 +9,8 @@ import type { Host } from "../../terminal/host.ts";
 const CACHES = ["_npx", "dlx", ".cache", "Caches"];
 
 /**
- * Returns the path of the running Deno. If it is in a cache, copies it into the user's data folder, and returns the path of
+ * Returns the path of the running Deno. If it is in a cache, copies it into the user's data folder, and returns the
+ * path of
  * the copy.
  *
  * @param running Path of the running Deno.

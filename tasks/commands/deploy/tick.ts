@@ -17,8 +17,8 @@ interface TickingOptions {
   /** The settings file, absolute. */
   config?: string;
   /**
-   * Value that `HSGATE_TIMELINE` must have where the program may trade; required if a recipe writes. It cannot be given
-   * on Deno Deploy.
+   * The program runs recipes only where `HSGATE_TIMELINE` has this value. Required if a recipe writes. This option
+   * cannot be given on Deno Deploy.
    */
   timeline?: string;
   /** Environment, files and clock. @default this process */
@@ -30,8 +30,8 @@ interface TickingOptions {
 /** Result of a tick. */
 interface TickEnd {
   /**
-   * Exit code of `hsgate schedule --once`; absent while it still runs, after a signal to stop, or if this timeline may
-   * not trade.
+   * Exit code of `hsgate schedule --once`. Absent while that command still runs, after a signal to stop, or if recipes
+   * do not run on this timeline.
    */
   code?: number;
   /** Number of ticks whose runs are still in progress. */

@@ -57,8 +57,8 @@ export function failed(check: string, text: string, advice: string, exitCode: Ex
 }
 
 /**
- * Returns which settings are in use and where they come from; of a secret, only whether it is set and where it comes
- * from. Adds a failure if only one of the trade password and its key is set.
+ * Returns which settings are in use and where they come from. For a secret, returns only whether it is set and where it
+ * comes from. Adds a failure if only one of the trade password and its key is set.
  */
 export function settingsFinding({ settings, origins, file }: LoadedSettings): Finding[] {
   const secret = (name: "tradePassword" | "tradePasswordKey") =>
@@ -215,7 +215,7 @@ export async function gatewayFinding(
           : error.code === "connection-lost"
           ? `${url} closed the connection without an answer: perhaps it is not the gateway`
           : error.message,
-        "Check the gateway's window or log; restart it if it hangs. Is the address that of its HTTP port?",
+        "Check the gateway's window or log; restart it if it hangs. Is this the address of its HTTP port?",
         4,
       );
     }
@@ -288,7 +288,7 @@ function timeInHongKong(time: number): string {
   return `${at.toPlainDateTime().toString().replace("T", " ")} ${zone}`;
 }
 
-/** Returns a warning if the numbers of the user's accounts, which order pushes are compared with, are not set. */
+/** Returns a warning if the user's account numbers are not set: hsgate compares each order push with these numbers. */
 export function accountFindings({ tradePassword, fundAccounts }: Settings): Finding[] {
   if (tradePassword === undefined || fundAccounts !== undefined) return [];
   return [warning(

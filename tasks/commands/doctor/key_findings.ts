@@ -169,7 +169,8 @@ function formOf(text: string, half: Half): string {
   const [, label] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text) ?? [];
   const base64 = text.replaceAll(/-----[A-Z0-9 ]+-----|\s/g, "");
   const der = Buffer.from(base64, "base64");
-  // A SEQUENCE with a length of one to three bytes; a private key begins with a version number of three bytes.
+  // Skip the header of the outer SEQUENCE, and in a private key the three bytes of its version number. If the key is
+  // wrapped (PKCS#8 or SPKI), the next element is a SEQUENCE too.
   const at = 2 + (der[1]! >= 0x80 ? der[1]! & 0x7f : 0) + (half === "private" ? 3 : 0);
   const isWrapped = der[at] === 0x30;
   const form = half === "private" ? isWrapped ? "PKCS#8" : "PKCS#1" : isWrapped ? "SPKI" : "PKCS#1";

@@ -151,7 +151,7 @@ async function recipesFor(answers: Answers, root: URL): Promise<PlannedFile[]> {
       [["schedule", 0, "calendar"], calendar],
       [["schedule", 1, "calendar"], calendar],
       [["steps", 0, "with", "markets"], named],
-      // Few accounts have futures, and the broker rejects futures lists for all others.
+      // Few accounts have futures. For an account without futures, the broker rejects the request for a futures list.
       [["steps", 0, "with", "accounts"], way === "simulator" ? "[securities, futures]" : "[securities]"],
     ],
     "morning_snapshot.yaml": [

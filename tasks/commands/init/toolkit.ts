@@ -72,8 +72,8 @@ function taskOf({ tasks }: ToolkitConfig, name: string, here: string) {
 }
 
 /**
- * Returns the relative path from one folder to another, with a slash at its end. Without a relative path, returns the
- * URL.
+ * Returns the relative path from one folder to another, with a slash at its end. If there is no relative path, returns
+ * the URL of `to`.
  */
 export function relative(from: URL, to: URL): string {
   if (from.origin !== to.origin || from.protocol !== to.protocol) return to.href;

@@ -27,8 +27,9 @@ const ignored = [".git", ".DS_Store", "Thumbs.db", "desktop.ini"];
 const NEW_FOLDER = "trading";
 
 /**
- * Returns the default folder: the current one if it is empty, or else a new one. In the toolkit's own folder
- * the new one is next to it, because cleaning the checkout would delete a store inside it.
+ * Returns the default folder: the current folder if it is empty, otherwise a new folder in it. If the current folder is
+ * the toolkit's own, the new folder is next to it, because cleaning the checkout would delete a store inside the
+ * checkout.
  */
 export async function usualFolder(toolkit: URL): Promise<string> {
   if ((await namesIn("."))?.length === 0) return ".";

@@ -34,7 +34,7 @@ export async function accountHolder(
  * Checks that no other process has the account's trade connection. The platform ends that process's login when
  * another program logs in, even to read a single quote.
  *
- * @throws {TransportError} With code `lease-held`, if another process has it.
+ * @throws {TransportError} With code `lease-held`, if another process has the connection.
  */
 export async function refuseWhileHeld(
   developerPrivateKey: string,

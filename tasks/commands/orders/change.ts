@@ -39,7 +39,7 @@ async function foundOrder(
   );
 }
 
-/** Returns the market of the intent that placed an order, or all markets if there is none. */
+/** Returns the market of the intent that placed an order; all markets if no intent of the store placed the order. */
 async function likelyMarkets({ store, account }: OpenDesk, orderId: string): Promise<Market[]> {
   const owner = (await ownedOrders(store, account, 0)).get(orderId);
   const market = owner && termsOf(await intentOf(store, owner.intent, "find")).market;

@@ -100,7 +100,7 @@ function linesOf(
   return left.size === 0 ? lines : [...lines, paint(host, "dim", more)];
 }
 
-/** Returns the lines of as many rows as the screen has room for, because a terminal redraws only what it shows. */
+/** Returns the lines of the rows that fit on the screen, because a terminal redraws only what it shows. */
 function screenOf(
   { rows, warnings }: Pick<OrderListing, "rows" | "warnings">,
   { host, limit }: { host: Host; limit: number },
@@ -168,7 +168,7 @@ function marketsIn(intents: readonly Intent[]): Market[] {
   return [...new Set<Market>(["hk", ...found])];
 }
 
-/** Without a push, `--watch` reads the lists this often, milliseconds. */
+/** Interval at which `--watch` reads the lists while no push arrives, milliseconds. */
 const READ_MS = 60_000;
 /** Pushes of one order arrive in groups: one reading is enough for a group. */
 const GROUP_MS = 300;
@@ -225,7 +225,8 @@ async function watch(
     });
   };
   let dueAt = Infinity;
-  // An earlier reading stays planned. Otherwise pushes that keep arriving would delay it forever.
+  // If an earlier reading is planned already, keep that plan. Otherwise pushes that keep arriving would delay the
+  // reading forever.
   const plan = (ms: number) => {
     const at = performance.now() + ms;
     if (at >= dueAt) return;

@@ -23,7 +23,7 @@ export interface OrderRow {
   why: Why;
   /** What proves the state: the last change of the intent, or the lists that show the order. */
   evidence: { by: string; at?: string } & Readonly<Record<string, unknown>>;
-  /** What is missing for a proof, if the outcome is unknown, or which order the lists do not show. */
+  /** What is missing for a proof of an unknown outcome, or which order the lists do not show. */
   missing?: string;
   kind: string;
   operation?: string;
@@ -51,7 +51,7 @@ export async function rowOf(
 ): Promise<OrderRow> {
   const { id, state, orderIds, why, kind, operation, filled, createdAt } = intent;
   const { market, symbol, side, quantity, price } = termsOf(intent);
-  const last = (await changesOf(store, id)).at(-1)!; // each intent has its first change
+  const last = (await changesOf(store, id)).at(-1)!; // each intent has at least one change
   return {
     intent: id,
     state,
@@ -127,7 +127,7 @@ export const orderColumns = (idLength = Infinity): Column<OrderRow>[] => [
 const priceOf = (price: string | undefined) =>
   price === undefined ? "" : isDecimal(price) && isZero(price) ? "any" : price;
 
-/** Returns the numbers of orders; of more than two, the first and the count of the others. */
+/** Returns the order numbers. For more than two orders, returns the first number and the count of the others. */
 const severalOf = (ids: readonly string[]) =>
   ids.length <= 2 ? ids.join(" ") : `${ids[0]} and ${ids.length - 1} more`;
 
@@ -145,7 +145,10 @@ function idLengthOf(rows: readonly { intent: string | null }[]): number {
   }, LEAST_ID);
 }
 
-/** Returns a table that shows whole ids of intents if everything fits, and otherwise only what distinguishes them. */
+/**
+ * Returns a table of intents. Shows whole ids if everything fits, and otherwise only the first characters, which
+ * distinguish the ids.
+ */
 export function intentLines<Row extends { intent: string | null }>(
   rows: readonly Row[],
   columnsOf: (idLength: number) => readonly Column<Row>[],

@@ -169,7 +169,7 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
     ? subtract(available, add(value, fees ?? "0"))
     : subtract(add(available, value), fees ?? "0");
   const short = compare(after, "0") < 0 ? "; that is more than is available" : "";
-  rows.push(["cash", `${money(available)} ${currency} available, about ${money(after)} after it${short}`]);
+  rows.push(["cash", `${money(available)} ${currency} available, about ${money(after)} after the order${short}`]);
   return rows;
 }
 
@@ -207,8 +207,8 @@ export function isOpen({ state }: SeenOrder): boolean {
 const MOST_ASIDE = 200;
 
 /**
- * Returns a text of the broker as one short line without gaps. Above a question, a longer one could wrap or leave space
- * so that a part of it looks like a line of hsgate, such as another order or an answer.
+ * Returns a text of the broker as one short line without gaps. A long text, or a text with gaps, could wrap above a
+ * question. Then a part of the text could look like a line of hsgate, such as another order or an answer.
  */
 const shortly = (text: string, width = MOST_ASIDE): string => fit(plain(text).replaceAll(/\s+/g, " "), width);
 
@@ -223,8 +223,8 @@ export function describeOrder({ side, quantity, symbol, price, state, filled }: 
 }
 
 /**
- * Resolves to an order of the broker's lists of today and its market; `undefined` if no list shows it. Also searches
- * the lists of conditional orders.
+ * Finds an order in today's lists of the broker, including the lists of conditional orders. Resolves to the order and
+ * its market; `undefined` if no list shows the order.
  */
 export async function findOrder(
   client: Client,
@@ -254,7 +254,7 @@ function securityIn(symbol: string): Security | undefined {
   }
 }
 
-/** Returns how far a price is from the last one: `; the limit is 2.50% above the last`. */
+/** Returns how far a price is from the last price: `; the limit is 2.50% above the last`. */
 function away(price: Decimal | undefined, last: Decimal | undefined): string {
   if (price === undefined || last === undefined || compare(last, "0") <= 0) return "";
   const percent = divide(multiply(subtract(price, last), "100"), last, 2, "half-up");

@@ -59,7 +59,7 @@ export async function run({ flags, host }: PortfolioInput): Promise<number> {
   return 0;
 }
 
-/** Formats an amount with two decimals, and commas between thousands. Returns an empty text for an absent one. */
+/** Formats an amount with two decimals, and commas between thousands. Returns an empty text for an absent amount. */
 export function moneyText(amount: Decimal | undefined): string {
   if (amount === undefined) return "";
   const [whole = "", cents = ""] = round(amount, 2, "half-up").split(".");
@@ -166,7 +166,7 @@ function linesOf(
 ): string[] {
   if (chosen !== undefined) return tableLines(host, columns, holdings, { columns: chosen });
   const inCurrency = (currency: string) => markets.filter((each) => each.currency === currency);
-  // Two markets of securities with one currency share its cash, so neither has a total.
+  // Two markets of securities with the same currency share the cash of this currency, so neither market has a total.
   const hasOwnCash = ({ market, currency }: PortfolioMarket) =>
     market === "futures" ||
     inCurrency(currency).every((each) => each.market === market || each.market === "futures");

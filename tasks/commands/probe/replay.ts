@@ -1,5 +1,6 @@
 /**
- * Replays the report of a probe: a simulator answers in its shapes, and the real client reads the answers.
+ * Replays the report of a probe. A simulator sends answers with the same shapes (types and forms) as the answers in the
+ * report, and the real client reads them.
  *
  * @module
  */
@@ -25,7 +26,7 @@ interface Case {
   read: number;
   /** Why the first unread answer was not read. */
   why?: string;
-  /** What the probe saw with its version of hsgate. */
+  /** Outcome of this call in the report. The report may come from another version of hsgate. */
   then: string;
 }
 
@@ -93,7 +94,7 @@ async function check(
   if (operation?.effect !== "read") return { ...result, why: "this version has no such read" };
   const params = paramsOf(operation, codes);
   if (params === undefined) return { ...result, why: "this version needs other parameters" };
-  // A new client for each shape: a rejected login of one must not keep another from its answer.
+  // Use a new client for each shape, so that a login that is rejected during one check does not disturb the next check.
   await using client = await newClient();
   for (let nth = 0; nth < answers.length; nth++) {
     const why = await whyUnread(client, operation, params);
@@ -148,7 +149,7 @@ async function clientOf(
   });
 }
 
-/** Returns why the client cannot read an answer; `undefined` if it reads it, also as a rejection. */
+/** Returns why the client cannot read an answer; `undefined` if the client reads it. A rejection counts as read. */
 async function whyUnread(
   client: Client,
   operation: AnyOperation,

@@ -30,7 +30,7 @@ import { storeTime } from "../../commands/shared/store_file.ts";
  * Returns the plan whose hash begins with a text; `undefined` if the text cannot begin a hash, or no plan has such a
  * hash.
  *
- * @throws {UsageError} If several plans begin with it.
+ * @throws {UsageError} If the hashes of several plans begin with the text.
  */
 export async function planOf(store: Store, given: string, verb: string): Promise<PlanRecord | undefined> {
   if (!/^[0-9a-f]{8,64}$/.test(given)) return undefined;
@@ -137,7 +137,7 @@ export function noteLeftOrders(host: Host, { openOrders, unresolved }: LeftOrder
   if (openOrders.length > 0) {
     host.note(
       `hsgate: the broker may still fill orders of this plan; to cancel them: hsgate cancel ${
-        // A broker chooses the number of an order that was found in its lists.
+        // The broker chose the number of an order that hsgate found in the broker's lists.
         openOrders.map(shellHint).join(" ")}`,
     );
   }
@@ -151,9 +151,11 @@ export function noteLeftOrders(host: Host, { openOrders, unresolved }: LeftOrder
 }
 
 /**
- * Returns the path of a file that another file names: relative to that file's folder.
+ * Returns the path of the file `other`, which the file at `path` names. A relative `other` starts in the folder of
+ * `path`.
  *
- * @throws {UsageError} If it is outside that folder: the file may come from somebody else, and errors quote values.
+ * @throws {UsageError} If `other` is outside that folder. The file at `path` may come from somebody else, and error
+ * messages quote values of the files that hsgate reads.
  */
 function pathBeside(path: string, other: string): string {
   const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";

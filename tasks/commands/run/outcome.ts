@@ -140,7 +140,7 @@ async function refusedAdvice(
 const forPerson = {
   recovery:
     "the outcome of an earlier run's write is unknown; no recipe may write on the account until it is known",
-  unsafe: "hsgate may not write now",
+  unsafe: "writing to the account is not safe now",
   displaced: "another device took over the trade login",
   password:
     "the broker rejected the password; hsgate does not log in until you change it or resume the recipe",

@@ -11,7 +11,8 @@ import { UsageError } from "../../terminal/exit_codes.ts";
  * commas.
  *
  * @throws {UsageError} If a text is not such a pair, or a name is given twice.
- * @throws {InvalidParamsError} If a value is invalid, or a parameter is missing or unknown; names the nearest name.
+ * @throws {InvalidParamsError} If a value is invalid, or a parameter is missing or unknown. The message names the
+ * nearest known parameter.
  */
 export function paramsOf(
   recipe: CompiledRecipe,
@@ -32,7 +33,8 @@ export function paramsOf(
 }
 
 /**
- * Returns the value of a text. Returns an invalid text unchanged, so that the check rejects it with what is expected.
+ * Returns the value of a text. Returns an invalid text unchanged, so that the later check rejects it and says what is
+ * expected.
  */
 function valueOf(text: string, type: ParamType["type"] | undefined): unknown {
   if (type === "number" || type === "integer") {

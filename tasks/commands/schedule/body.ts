@@ -168,7 +168,10 @@ async function runOnce(
 const wholePath = (path: string): string =>
   decodeURIComponent(fileUrl(path).pathname).replace(/(.)\/+$/, "$1");
 
-/** Returns a log target that ends the scheduler in order after the reader of the log has closed the pipe. */
+/**
+ * Returns a log target. After the reader of the log has closed the pipe, the target stops the scheduler, as Ctrl-C
+ * does.
+ */
 function lastingTarget({ out, color }: Pick<Host, "out" | "color">, outputClosed: AbortController) {
   return {
     color,

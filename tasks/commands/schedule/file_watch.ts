@@ -41,7 +41,7 @@ export async function watchFiles(paths: readonly string[], options: FileWatchOpt
       // A file may be unreadable for a moment, for example while a folder is copied: the old recipes keep running.
       const reason = messageOf(error);
       host.note(`hsgate: cannot reload the recipes: ${reason}; the old recipes keep running`);
-      // If the store is locked, the edit is not the cause of the error: load it at the next check.
+      // If the store is locked, the edit is not the cause of the error: try to load the edit again at the next check.
       if (isBusy(error)) seen = before;
     }
     await onCheck?.();

@@ -81,7 +81,8 @@ export class ScheduleLines {
   #nextLines(slots: readonly NextSlot[]): string[] {
     const times = slots.map(({ at }) => localTime(at, this.#options.zone));
     const precision = precisionOf(times);
-    return slots.map(({ name }, index) => `next: ${readable(times[index]!, precision)}  ${name}`); // one each
+    // `times` has one time for each slot.
+    return slots.map(({ name }, index) => `next: ${readable(times[index]!, precision)}  ${name}`);
   }
 
   /** Prints a line if none was printed for a long time. */

@@ -38,7 +38,7 @@ export async function runOf(store: Store, given: string, verb: string): Promise<
   const keys = [row.run_key, ...others];
   const more = keys.length > MOST_KEYS ? ["and more"] : [];
   throw new UsageError(
-    `Cannot ${verb} "${given}": several keys begin with it; write more of one of\n${
+    `Cannot ${verb} "${given}": several keys begin with it; write more of one of these keys:\n${
       [...keys.slice(0, MOST_KEYS), ...more].map((each) => `  ${each}`).join("\n")
     }`,
   );

@@ -62,7 +62,7 @@ export interface OpenDesk extends AsyncDisposable {
   /**
    * Asks the guard rails about a write before a person is asked. The desk asks them again before it sends.
    *
-   * @throws {BrokerError} If one refuses it, with the code `guard`.
+   * @throws {BrokerError} If a guard rail refuses the write, with the code `guard`.
    */
   checkFirst(operation: AnyOperation, params: Readonly<Record<string, unknown>>): Promise<void>;
   /** The intents that this command sent, as they are now, oldest first. */
@@ -106,7 +106,7 @@ export async function openAccountStore(flags: DeskFlags, options: DeskOptions): 
   return { store, account, loaded, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** Connects, and returns the order desk of an open store. Disposal closes the connection only. */
+/** Connects, and returns the order desk of an open store. Disposal closes only the connection. */
 export async function connectDesk(
   { store, account, loaded }: AccountStore,
   flags: DeskFlags,
@@ -173,8 +173,9 @@ export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<
 }
 
 /**
- * Warns of unknown outcomes under another name of an account. hsgate cannot see that a gateway and the direct transport
- * lead to the same account. So an unknown write over one of them does not block the same order over the other.
+ * Warns of writes with an unknown outcome on an account with another name. It may be the same account: hsgate cannot
+ * see that a gateway and the direct transport lead to one account. So an unknown write over one of them does not block
+ * the same order over the other.
  */
 async function warnOfOthers(
   { store, account }: Pick<AccountStore, "store" | "account">,
@@ -214,7 +215,7 @@ function refuseHalted(why: string | undefined): void {
 /**
  * Returns the intent with this id, or with the only id that begins with this text.
  *
- * @throws {UsageError} If the store has no such intent, or several.
+ * @throws {UsageError} If the store has no such intent, or several ids begin with the text.
  */
 export async function intentOf(store: Store, given: string, verb: string): Promise<Intent> {
   const exact = await findIntent(store, given);

@@ -24,8 +24,8 @@ type Shared = FlagValues<typeof sharedFlags>;
 export interface CalendarsPlace {
   path: string;
   /**
-   * Whether the file counts only if the user has trusted it: the user did not name it, so a file at this path may come
-   * from somebody else.
+   * Whether hsgate uses the file only if the user has trusted it. True if the user did not name the file, because a
+   * file at this path may come from somebody else.
    */
   needsTrust: boolean;
 }
@@ -65,7 +65,7 @@ export interface CalendarFile {
   file: LocalFile;
   /** `plain` for a file that a user named. */
   standing: Standing;
-  /** Why the file may not be used. */
+  /** Why hsgate must not use the file; absent if it may. */
   refused?: Error;
 }
 
@@ -115,8 +115,8 @@ export async function findCalendars(
 }
 
 /**
- * Returns the content of the file; `undefined` if there is no file. @throws {TrustError} If the file may not be used.
- * Also throws like `findCalendars`.
+ * Returns the content of the file; `undefined` if there is no file. @throws {TrustError} If hsgate must not use the
+ * file. Also throws like `findCalendars`.
  */
 export async function readCalendars(
   place: CalendarsPlace,
@@ -140,11 +140,14 @@ export async function applyCalendars(flags: Shared, host: Host): Promise<void> {
 export interface RefusedCalendars extends Partial<Pick<CalendarFile, "standing" | "file">> {
   path: string;
   error: Error;
-  /** Whether the file itself has a mistake or may not be read. */
+  /**
+   * Whether the file itself is the problem, and not its trust: for example, it has a mistake, or others can write to
+   * it.
+   */
   isWrong: boolean;
 }
 
-/** Like `applyCalendars`, but keeps the built-in calendars if the file may not be used, and returns why. */
+/** Like `applyCalendars`, but if hsgate must not use the file, keeps the built-in calendars and returns why. */
 export async function applyTrustedCalendars(
   flags: Shared,
   host: Host,

@@ -31,7 +31,10 @@ export function namedOperation(given: string): AnyOperation {
   );
 }
 
-/** Checks the parameters of a call. @throws {InvalidParamsError} If one is wrong; it lists them all. */
+/**
+ * Checks the parameters of a call. @throws {InvalidParamsError} If a parameter is wrong. The error lists every wrong
+ * parameter.
+ */
 export function checkParams(operation: AnyOperation, params: unknown): void {
   const issues: Issue[] = [];
   operation.request.check(params, [], issues);

@@ -87,13 +87,13 @@ interface LoadedRecipes {
   /** Recipes without a mistake, trusted or not. */
   recipes: CompiledRecipe[];
   report: CheckReport;
-  /** Recipes that may not run, by file. */
+  /** Recipes that are not trusted and so must not run, by file. */
   untrusted: Map<string, Untrusted>;
 }
 
-/** A recipe that may not run. */
+/** A recipe that is not trusted and so must not run. */
 export interface Untrusted {
-  /** Absent if only running its code would show its content. */
+  /** Absent if hsgate would have to run the recipe's code to read the recipe. */
   recipe?: CompiledRecipe;
   judgement: Judgement;
   /** Why it does not run, and what to do. */
@@ -125,7 +125,7 @@ export async function loadRecipes(paths: readonly string[], options: LoadOptions
   return { recipes: fine.flatMap(({ recipe }) => recipe ?? []), report, untrusted };
 }
 
-/** Returns why a recipe may not run; `undefined` if it may. */
+/** Returns why a recipe must not run; `undefined` if it may run. */
 export async function untrustedIn(
   trust: Trust,
   { path, recipe, unread }: Pick<FileReport, "path" | "recipe" | "unread">,
@@ -261,7 +261,10 @@ function findInReport(name: string, { files }: CheckReport): CompiledRecipe | un
   return found?.recipe;
 }
 
-/** The name does not say which recipe is meant, and a file from somebody else may have taken it. */
+/**
+ * Returns the error for a name that two recipes have. hsgate chooses neither, because one file may come from somebody
+ * else.
+ */
 const sameName = (name: string, one: string, other: string) =>
   new UsageError(
     `Cannot use the recipe "${name}": "${plain(one)}" and "${
@@ -307,7 +310,7 @@ export async function recipeInFolder(
 /**
  * Returns a recipe of a folder by its own name or its file name. Other recipes may have mistakes.
  *
- * @throws {UsageError} If there is none; the message names the nearest one.
+ * @throws {UsageError} If there is no such recipe. The message names the nearest recipe.
  */
 export async function recipeNamed(
   name: string,
@@ -340,7 +343,7 @@ export async function recipeNamed(
 /**
  * Returns recipes by name: this recipe and, if a step runs another recipe, all recipes of its folder that may run.
  *
- * @throws {UsageError} If it runs an untrusted recipe.
+ * @throws {UsageError} If the recipe runs an untrusted recipe.
  */
 export async function neighboursOf(
   recipe: CompiledRecipe,

@@ -48,7 +48,7 @@ export async function storeExists(flags: StoreFlags, host: Host): Promise<boolea
 /**
  * Returns the path of the named store, or otherwise `hsgate.db`.
  *
- * @throws {UsageError} If neither the store nor its mark exists.
+ * @throws {UsageError} If neither the store nor its mark (the file `FILE.mark` beside the store) exists.
  * @throws {TrustError} If another person may have created the store.
  */
 export async function existingStore(flags: StoreFlags, host: Host): Promise<string> {
@@ -107,7 +107,7 @@ export async function openStore(
         `hsgate: the store "${path}" is locked by another process; waiting up to ${mostMs / 1000} s for it`,
       ),
   };
-  // Must come before opening the store, because that creates a new mark.
+  // This check must come before the store is opened, because opening creates a new mark.
   const unmarked = path === ":memory:" ? undefined : await withStoreErrors(path, () => whyUnmarked(path));
   const wasEmpty = unmarked !== undefined && sizeOf(path) === 0;
   const store = await withStoreErrors(path, async () => await openSqlite(path, options));
@@ -193,14 +193,14 @@ async function checkedStore(path: string, flags: StoreFlags, host: Host): Promis
 /**
  * Records trust in a store that this user has created. Does nothing for a named store.
  *
- * @throws {TrustError} If that fails.
+ * @throws {TrustError} If the trust cannot be recorded.
  */
 export async function recordStore(path: string, flags: StoreFlags, host: Host): Promise<void> {
   const id = await isNamed(flags, host) ? undefined : await withStoreErrors(path, () => storeIdIn(path));
   if (id !== undefined) await trustStore(TrustFile.of(host.env), { id, path, at: host.now() });
 }
 
-/** Warns before recipes that write run with a store that may be lost. */
+/** Prints a warning if a recipe that writes is about to run with a store that may be lost. */
 export async function warnOfPlace(
   { name: path, risk }: Store,
   recipes: readonly Pick<CompiledRecipe, "name" | "class">[],

@@ -35,7 +35,10 @@ interface TrustRequest {
   calendars: CalendarFile[];
 }
 
-/** Shows powers and records trust, lists it, or removes it; returns 2 if a recipe has a mistake. */
+/**
+ * Shows what recipes and settings may do (their powers), and records trust. With a flag, lists or removes trust
+ * instead. Returns 2 if a recipe has a mistake.
+ */
 export async function run({ args, flags, host }: TrustInput): Promise<number> {
   if (flags.list && flags.remove) throw new UsageError("Cannot use --list with --remove: give one of them");
   const trust = Trust.of(host.env);
@@ -152,7 +155,7 @@ const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SET
 /**
  * Returns a settings file with its digest.
  *
- * @throws {UsageError} If there is none, or it is a link out of its folder.
+ * @throws {UsageError} If there is no such file, or it is a link to a file outside its folder.
  */
 async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<AskedSettings> {
   if (await isLinkOut(path)) {
@@ -223,7 +226,7 @@ function show({ recipe, powers }: TrustOffer, host: Host, changed: string | unde
   for (const line of powerLines(powers, host)) host.out(line);
 }
 
-/** Prints one line for each power; those that need trust are highlighted. */
+/** Returns one line for each power. The lines of powers that need trust are highlighted. */
 export function powerLines(powers: readonly Power[], host: Pick<Host, "color">): string[] {
   return powers.map((power) => {
     const line = `  ${plain(powerText(power))}`;

@@ -36,7 +36,7 @@ export interface StoreOffer {
 
 /** Maximum size of a store to show. A store with the usual retention is much smaller. */
 const MOST_BYTES = 1024 ** 3;
-/** Maximum number of runs, and of notices, that are listed; further ones are counted. */
+/** Maximum number of lines of each list. Further entries are only counted. */
 const MOST_LINES = 50;
 /** Maximum number of characters of a line. */
 const MOST_SHOWN = 2_000;

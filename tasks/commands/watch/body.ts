@@ -72,7 +72,7 @@ export async function run({ args, flags, host }: WatchInput): Promise<number> {
     show.start();
     for await (const event of client.watch({ topics, securities, signal: host.signal })) show.take(event);
   } catch (error) {
-    host.signal.throwIfAborted(); // after Ctrl-C, another error is only a consequence
+    host.signal.throwIfAborted(); // after Ctrl-C, any other error is only a consequence of it
     throw error;
   } finally {
     show.end();
