@@ -26,7 +26,7 @@ for (const script of scripts) {
   });
 }
 
-Deno.test('README\'s two export lines read the file of --info, and the README\'s command "call" then logs in', async () => {
+Deno.test("README's two export lines read the file of --info, and the README's command `call` then logs in", async () => {
   await using simulator = await startSimulator({
     seed: 1,
     clock: new ShiftedClock(Date.parse("2025-08-15T10:00:00+08:00")),

@@ -169,7 +169,10 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
     ? subtract(available, add(value, fees ?? "0"))
     : subtract(add(available, value), fees ?? "0");
   const short = compare(after, "0") < 0 ? "; that is more than is available" : "";
-  rows.push(["cash", `${money(available)} ${currency} available, about ${money(after)} after the order${short}`]);
+  rows.push([
+    "cash",
+    `${money(available)} ${currency} available, about ${money(after)} after the order${short}`,
+  ]);
   return rows;
 }
 
