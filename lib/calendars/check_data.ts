@@ -28,7 +28,7 @@ const KEYS = [
 /** Minimum and maximum number of closed weekdays in a whole year. The years in our data have 9 to 20. */
 const [FEWEST_CLOSED, MOST_CLOSED] = [6, 30];
 
-/** Maximum number of years that data covers: two calendars are compared day by day. */
+/** Maximum number of years that data covers. Two calendars are compared day by day, so each year takes time. */
 const MOST_YEARS = 50;
 
 /** Returns whether a value is an existing date such as `"2025-08-15"`. */
@@ -175,7 +175,7 @@ function checkYears(
   const byYear = Map.groupBy(closed, (date) => date.slice(0, 4));
   for (let number = Number(from.slice(0, 4)); number <= Number(through.slice(0, 4)); number++) {
     const year = String(number).padStart(4, "0");
-    // A year is complete from 2 January on: 1 January is a holiday everywhere, so data may begin after it.
+    // Data that begins on 2 January still covers the whole year, because 1 January is a holiday everywhere.
     if (from > `${year}-01-02` || through < `${year}-12-31`) continue;
     const count = byYear.get(year)?.length ?? 0;
     if (count < FEWEST_CLOSED || count > MOST_CLOSED) {
@@ -216,7 +216,7 @@ export class Faults {
 
 /** Maximum length of a text whose mistakes get line numbers, in characters: parsing a longer text takes seconds. */
 const MOST_WITH_LINES = 256 * 1024;
-/** Maximum number of mistakes with a line number: an error shows no more mistakes. */
+/** Maximum number of mistakes that get a line number. An error lists at most this many mistakes. */
 const MOST_LINES = 200;
 
 /** Throws an error with all mistakes, if there are any. The first {@linkcode MOST_LINES} have line numbers. */

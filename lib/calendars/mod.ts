@@ -228,8 +228,9 @@ export class Calendars {
 
   /**
    * Returns the version of a market's calendar, to store with decisions that depend on the calendar. It is the version
-   * of the data, such as `"2026.11.2"`. A link has the different versions of its own data and of its two markets,
-   * separated by `/`. With overrides, the version also contains their number and a hash: `"2026.11.2+1.8c5f3a02"`.
+   * of the data, such as `"2026.11.2"`. For a link, it is the versions of its own data and of its two markets,
+   * separated by `/`. Equal versions appear once. With overrides, the version also contains their number and a hash:
+   * `"2026.11.2+1.8c5f3a02"`.
    */
   version(mic: Mic): string {
     const versions = this.#marketOf(mic).book.versions.join("/");

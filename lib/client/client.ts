@@ -280,7 +280,10 @@ class Calls {
   readonly #machine: Machine;
   readonly #onWrite: ClientOptions["onWrite"];
   readonly #noOrders: string | undefined;
-  /** Removes the trade password from errors, plain and as it was sent: a broker may repeat it in its answer. */
+  /**
+   * Removes the trade password from errors, both the plain text and the form that was sent. A broker may repeat it in
+   * its answer.
+   */
   readonly #hidden = new Redactor({ anyLength: true });
   readonly #closed = new AbortController();
   #aheadMs: number | undefined;

@@ -215,7 +215,7 @@ export type OrdersMethods = {
      */
     price?: string;
     /**
-     * Side. With a short position in the listing, the broker itself decides what the order opens or closes; the source does not say how.
+     * Side. With a short position in the listing, the broker itself decides what the order opens or closes. Its documents do not say how.
      */
     side: Side;
     /** Order type; must be one that the market accepts. */

@@ -179,7 +179,7 @@ export class Subscriptions {
   async #release(keys: string[], signal: AbortSignal | undefined): Promise<void> {
     const unused: Entry[] = [];
     for (const key of keys) {
-      // Every watch and every `keep` is released only once, so an entry with such a user exists.
+      // The entry exists: every watch and every `keep` uses it until its release, and is released only once.
       const entry = this.#entries.get(key)!;
       if (--entry.users > 0) continue;
       // Remove the entry even if the cancellation fails: the gateway forgets it with the next break.

@@ -376,7 +376,9 @@ class Export {
     const isNew = this.#result.clockDifferenceMs === undefined;
     this.#result.clockDifferenceMs = wrong.ms;
     if (!isNew) return;
-    const message = `${describeDifference(wrong)} (${wrong.source}): no day read now becomes final`;
+    const message = `${
+      describeDifference(wrong)
+    } (${wrong.source}): no day that this export reads becomes final`;
     this.#report({ type: "clock-differs", differenceMs: wrong.ms, message });
   }
 

@@ -10,6 +10,7 @@ import {
   checksOfRecipe,
   type Deployment,
   type DeployOptions,
+  hasDatabase,
   recipeFirings,
   trustStep,
 } from "./deployment.ts";
@@ -88,10 +89,14 @@ function programOf(
   );
   return `/**
  * Runs recipes of hsgate with Deno.cron. Each minute the runner lists new slots, applies the misfire policy to late
- * slots, and runs what is due. A slot has only one key, so a scheduler or a timer may run together with this program.
+ * slots, and runs what is due. Each slot runs once, so a scheduler or a timer may run at the same time as this program.
  *${warning}${note}
- * The store is a file and must outlive the process. If the platform deletes the disk with the process, as Deno Deploy
- * does, hsgate rejects recipes that trade. Runs that take longer than a tick continue while the process lives.
+ * ${
+    hasDatabase({ store })
+      ? "The store is a PostgreSQL database."
+      : `The store is a file and must outlive the process. If the platform deletes the disk with the process, as Deno Deploy
+ * does, hsgate rejects recipes that trade.`
+  } Runs that take longer than a tick continue while the process lives.
  *
  * DENO_NO_UPDATE_CHECK=1 deno run --unstable-cron ${shellLine(denoFlags)} hsgate_cron.ts
  *

@@ -79,7 +79,8 @@ export function checkDeployValues(recipes: readonly CompiledRecipe[], options: D
   ];
   for (const [name, value] of values) {
     if (typeof value !== "string") continue;
-    // A terminal shows no hidden character, and systemd drops a space at the end: both would name another file.
+    // A terminal does not show a hidden character, so a person would read the name of another file. systemd drops a
+    // space at the end, so it would use another file.
     if (!/\p{Cc}|\*\/|[\\\s]$/u.test(value) && !hidden().test(value)) continue;
     throw new TypeError(
       `Cannot deploy: the ${name} is ${shownJson(JSON.stringify(value))}; expected a single line without ` +
@@ -222,7 +223,7 @@ export function trustStep(
   return [`${line}   # once, and after each edit: trusts the recipes in their current form`];
 }
 
-/** Returns whether the store is a database. */
+/** Returns whether the store is a PostgreSQL database, and not a file. */
 export const hasDatabase = ({ store }: Pick<DeployOptions, "store">): boolean => isPostgresUrl(store);
 
 /** Returns the folder for logs and files: the store's folder, or the working folder if the store is a database. */

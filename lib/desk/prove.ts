@@ -241,10 +241,11 @@ function isPlacedBefore({ placedAt = "" }: SeenOrder, intent: Intent): boolean {
 }
 
 /**
- * The time of an order in a list may differ by this much from the time in the broker's answers. The shorter it is, the
- * fewer orders of somebody else are taken for the intent's; but with clocks that differ by more, a person must decide.
+ * The time of an order in a list may differ by this much from the time in the broker's answers. A gateway answers with
+ * the time of its own machine, which may be wrong. With a smaller difference, the lost order of such a machine would wait
+ * for a person.
  */
-export const PLACED_BEFORE_MS = 10_000;
+export const PLACED_BEFORE_MS = 60_000;
 
 /** Returns whether an order's day, by the broker's date, is before the day of a request. */
 function isEarlier({ day }: SeenOrder, market: string | undefined, since: number | undefined): boolean {

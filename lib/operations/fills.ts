@@ -83,9 +83,9 @@ export const fills = family("fills", {
 });
 
 /**
- * The item without a field number in each market; other markets have neither item. The published socket message
- * `FareVo` lacks `fare8` and `fare9`, but its total includes them. So the missing fee is the total minus all other
- * items.
+ * The fee without a field number, by market. Hong Kong and the United States have one each, other markets none. The
+ * published socket message `FareVo` lacks `fare8` and `fare9`, but its total includes them. So the missing fee is the
+ * total minus all other items.
  */
 const unnumbered: Readonly<Record<string, FeeItem>> = { hk: "disputeCouncilLevy", us: "auditTrailFee" };
 
@@ -116,7 +116,7 @@ export function completeFees(fills: readonly FillWithFees[]): FillWithFees[] {
 }
 
 /**
- * Returns the total minus the other items, with as many decimals as the total.
+ * Returns the total minus the other items, with at least as many decimals as the total.
  *
  * @returns `undefined` if the difference cannot be the missing fee.
  */

@@ -189,8 +189,8 @@ export const orders = family("orders", {
       /** Limit price in the listing's currency. May be omitted for conditional orders; `"0"` for a market order. */
       price: optional("entrustPrice", priceDecimal),
       /**
-       * Side. With a short position in the listing, the broker itself decides what the order opens or closes; the
-       * source does not say how.
+       * Side. With a short position in the listing, the broker itself decides what the order opens or closes. Its
+       * documents do not say how.
        */
       side: field("entrustBs", oneOf(Side)),
       /** Order type; must be one that the market accepts. */

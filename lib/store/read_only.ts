@@ -107,7 +107,10 @@ export function foreignValueIn(path: string): string | undefined {
   }
 }
 
-/** Returns the condition for values of a column that are not JSON of a kind; `undefined` for a column without JSON. */
+/**
+ * Returns the SQL condition that finds values that are not JSON of the given kind; `undefined` for a column without
+ * JSON.
+ */
 function wrongJson(column: string, kind: "object" | "array" | "any" | undefined): string | undefined {
   if (kind === undefined || kind === "any") return kind && `not json_valid("${column}")`;
   return `case when json_valid("${column}") then json_type("${column}") <> '${kind}' else 1 end`;

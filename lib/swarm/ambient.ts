@@ -67,7 +67,7 @@ export function ambient(world: World, network: Network): Disposable {
       else Object.defineProperty(on, name, described);
     });
   };
-  /** Replaces a function that never waits. */
+  /** Replaces a function of the runtime. */
   const plain = (on: Any, name: string, own: (process: Process, ...args: Any[]) => Any) =>
     replace(on, name, (original) =>
       function (this: Any, ...args: Any[]) {

@@ -165,7 +165,10 @@ export class FrameDecoder {
     }
   }
 
-  /** Adds bytes and yields the frames that are now complete. They are valid until the next call that adds bytes. */
+  /**
+   * Adds bytes and yields the frames that are now complete. They are valid until the next call of `room`, `write` or
+   * `frames`.
+   */
   *frames(chunk: Uint8Array): Generator<Frame, void, undefined> {
     this.write(chunk);
     for (let frame = this.next(); frame !== undefined; frame = this.next()) yield frame;

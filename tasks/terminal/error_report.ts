@@ -250,7 +250,7 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
     return 'Set HSGATE_LIVE_TRADING=allow, or write "liveTrading: allow" into the settings file';
   }
   if (error instanceof BrokerError && error.code === "read-only") {
-    return 'To write, set HSGATE_READ_ONLY=no, or "readOnly: no" in the settings file ("login" allows the trade login)';
+    return 'To write, set HSGATE_READ_ONLY=no, or write "readOnly: no" into the settings file. The value "login" allows only the trade login';
   }
   if (error instanceof BrokerError && isDirect(error) && isAboutKeys(error)) return runDoctor;
   if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {

@@ -65,8 +65,8 @@ Deno.test("export day-book reports that the broker's time differs, and ends with
     assertEquals(code, 7);
     assertStringIncludes(
       err,
-      "warning: this machine's clock is 2 h 30 min ahead of the broker's (Date header): no day read now " +
-        "becomes final",
+      "warning: this machine's clock is 2 h 30 min ahead of the broker's (Date header): no day that this " +
+        "export reads becomes final",
     );
   }
   const right = await cli(["export", "day-book", ...day, "--now", NOW, "--json"], { env: envOf(gateway) });

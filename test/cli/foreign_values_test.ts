@@ -1,4 +1,7 @@
-/** Tests that a command which reads a value that hsgate never writes names its place in the store, for every column. */
+/**
+ * Tests commands that read a value that hsgate never writes. For every column, the error must name the value's place in
+ * the store.
+ */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { insertIntent } from "../../lib/desk/queries.ts";

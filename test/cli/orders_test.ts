@@ -352,7 +352,8 @@ Deno.test("orders show says what to do about an order of an earlier day that the
   {
     await using store = await openSqlite(at.store);
     await store.run(
-      `update intent set order_ids = '["77"]', state = 'working', look_since = look_since - 90000000 where id = ?`,
+      `update intent set order_ids = '["77"]', state = 'working', look_since = look_since - 90000000,
+        sent_at = sent_at - 90000000 where id = ?`,
       intent,
     );
   }

@@ -75,7 +75,7 @@ Deno.test("why explains in one line what happened, or why nothing ran", async ()
   );
   assertEquals(
     await why("2025-08-14"),
-    "beat/main/2025-08-14 was skipped because it was missed, and too much time had passed to catch up: it was decided at " +
+    "beat/main/2025-08-14 was skipped because it was missed, and too much time had passed to catch up: the runner skipped it at " +
       "2025-08-15 10:30 Asia/Hong_Kong, 24 h 30 min after it was due\n",
   );
   assertEquals(await why("2025-08-16"), "nothing is to run: 2025-08-16 is a weekend\n");

@@ -17,7 +17,7 @@ Deno.test("connectConfigured() prefers the environment to the file, and passes w
       onWarning: (text: string) => warnings.push(text),
     };
     await using client = await connectConfigured(options);
-    // The environment has another address and the right password; otherwise the call would fail.
+    // The environment has another address and the right password. With the values of the file, the call would fail.
     assertEquals((await client.account.holdings({ market: "hk" })).length > 0, true);
   } finally {
     await Deno.remove(path);
@@ -54,8 +54,9 @@ Deno.test("connectConfigured() reads only a named file, not one that is in the w
   );
   const none = (name: string) => name === "HSGATE_CONFIG" ? `${dir.path}/none.yaml` : undefined;
   assertStringIncludes(await missing({ env: none }), "a file that exists");
-  // The gateway transport needs no setting, so the file was not read. In its own process, because all tests share one
-  // working folder.
+  // The file in the working folder sets the direct transport, and lacks its other settings. The script succeeds, so it
+  // did not read the file. It used the gateway transport, which needs no setting. In its own process, because all tests
+  // share one working folder.
   const script = `import { connectConfigured } from ${
     JSON.stringify(import.meta.resolve("../../lib/client/configured.ts"))
   };

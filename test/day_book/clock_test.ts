@@ -30,7 +30,8 @@ Deno.test("exportDayBook() makes no day final while the broker's clock differs, 
     assertEquals(told.filter(({ type }) => type === "clock-differs"), [{
       type: "clock-differs",
       differenceMs: -off * SECOND,
-      message: `this machine's clock is ${shown} the broker's (Date header): no day read now becomes final`,
+      message:
+        `this machine's clock is ${shown} the broker's (Date header): no day that this export reads becomes final`,
     }]);
   }
   // The control: clocks that differ by less than a minute.
@@ -129,7 +130,7 @@ Deno.test("exportDayBook() takes the broker's time from a quote if no answer car
   assertEquals([after.ok, after.brokerClock, after.status], [true, undefined, "final"]);
 });
 
-Deno.test("exportDayBook() leaves the running day provisional if a relay makes Date in the simulator's answers unreadable", async () => {
+Deno.test("exportDayBook() leaves the running day provisional if a relay makes the Date header of the simulator's answers unreadable", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const answer = await fetch(broker.simulator.info.gatewayUrl + new URL(request.url).pathname, {
@@ -153,7 +154,7 @@ Deno.test("exportDayBook() leaves the running day provisional if a relay makes D
   assertEquals(wrong.days[0]?.provisionalBecause.includes(`hk: ${WHY}`), true);
 });
 
-Deno.test("exportDayBook() on a machine days ahead of the simulator makes no empty day final", async () => {
+Deno.test("exportDayBook() makes no empty day final if this machine's clock is days ahead of the simulator's", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
   const options = { from: DAY, to: DAY, out: folder.path };

@@ -9,11 +9,11 @@ import { okText, type WireRow } from "./scripted_gateway.ts";
 const empties = { "[]": '{"data":[]}', "data: null": '{"data":null}', "null": "null", "{}": "{}" };
 
 for (const [what, data] of Object.entries(empties)) {
-  for (const kind of ["provisional", "final last session", "refreshed"] as const) {
-    Deno.test(`exportDayBook() keeps a ${kind} day when every list answers ok with ${what}`, async () => {
-      const isOld = kind === "refreshed";
+  for (const kind of ["provisional day", "final day of the last session", "refreshed day"] as const) {
+    Deno.test(`exportDayBook() keeps a ${kind} when every list answers ok with ${what}`, async () => {
+      const isOld = kind === "refreshed day";
       await using book = openBook(bookOf("hk", 20), { now: () => isOld ? LATER : EVENING, refresh: isOld });
-      if (kind === "provisional") {
+      if (kind === "provisional day") {
         // The fees of one fill are missing.
         const fills = book.broker.script["TradeQueryHistoryDeliverList K 20250815"]!;
         fills[0] = { ...fills[0], fareVo: {} };
@@ -21,7 +21,7 @@ for (const [what, data] of Object.entries(empties)) {
       const first = await book.exportDay();
       assertEquals([first.days[0]?.action, first.days[0]?.status], [
         "written",
-        kind === "provisional" ? "provisional" : "final",
+        kind === "provisional day" ? "provisional" : "final",
       ]);
       const before = book.files(DAY);
       book.broker.answer = ({ key }) => isList(key) ? okText(data) : undefined;

@@ -11,7 +11,7 @@ for (const transport of ["gateway", "direct"] as const) {
   for (const store of ["sqlite", "postgres"] as const) {
     Deno.test({
       name:
-        `F06: a program that is killed where it waits places each order once, over ${transport} with ${store}`,
+        `F06: if a program is killed while it waits, its next start completes the work, and each order is placed once, over ${transport} with ${store}`,
       ignore: store === "postgres" && postgres === undefined,
       async fn() {
         const wanted = wantedPoints(4);

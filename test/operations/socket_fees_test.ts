@@ -16,7 +16,7 @@ const hk = {
   },
 };
 
-Deno.test("completeFees() adds the fee of the market that has no field number on the socket", () => {
+Deno.test("completeFees() adds the market's fee that has no field number on the socket", () => {
   assertEquals(completeFees([hk])[0]!.fees, { ...hk.fees, disputeCouncilLevy: "0.11" });
   const us = { market: "us", fillAmount: "1500.00", fees: { commission: "0.99", total: "1.00" } };
   assertEquals(completeFees([us])[0]!.fees, { ...us.fees, auditTrailFee: "0.01" });

@@ -42,7 +42,7 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
     ],
     // Before the open, a slot belongs to the day that begins.
     [friday, ["XHKG"], "2025-08-15T08:45+08:00", "2025-08-15T10:00+08:00", undefined],
-    // A slot after the midnight of its session is on time, until the end of its own date.
+    // A slot may be on the date after its session. It is on time until the end of the slot's own date.
     [friday, ["XHKG"], "2025-08-16T01:00+08:00", "2025-08-16T01:00+08:00", undefined],
     [friday, ["XHKG"], "2025-08-16T01:00+08:00", "2025-08-16T23:59+08:00", undefined],
     [

@@ -275,10 +275,10 @@ Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, a
     "3:9: window: expected at most 500 characters, and there are 900",
   ]);
   // A text under "with" may be longer, also that of a notice's fallback.
-  const notice =
-    `notify: [{ on: failure, uses: webhook, with: { url: "https://a.example", body: { a: b } }, `;
-  const long = `fallback: { with: { url: "https://b.example", body: { a: ${"b".repeat(600)} } } } }]\n`;
-  await compileRecipe(`name: x\n${read}${notice}${long}`, "x.yaml", { now });
+  const hook = 'webhook: "http://127.0.0.1:1/", text:';
+  const fallback = `fallback: { with: { ${hook} ${"b".repeat(600)} } }`;
+  const notify = `notify: [{ on: failure, with: { ${hook} short }, ${fallback} }]\n`;
+  await compileRecipe(`name: x\n${read}${notify}`, "x.yaml", { now });
 });
 
 Deno.test("compileRecipe() reports at most about 100 mistakes of a file, and rejects a name that is given twice", async () => {

@@ -54,7 +54,7 @@ Deno.test(
   },
 );
 
-Deno.test("outcomeOf() lets the next process continue a stopped step that resumes", pure, () => {
+Deno.test("outcomeOf() lets the next process continue a stopped step that may begin again", pure, () => {
   const given = {
     halt: new Halt("stopped", "so it is"),
     whenStopped: "due",
@@ -75,7 +75,7 @@ Deno.test("outcomeOf() lets the next process continue a stopped step that resume
 });
 
 Deno.test(
-  "outcomeOf() reports a login taken over first, then the failed step, then the withheld write",
+  "outcomeOf() reports a taken-over login before a failed step, and a failed step before a withheld write",
   pure,
   () => {
     const withheld = "window" as const;

@@ -96,7 +96,7 @@ testBoth("why() reports a pause with its reason, and time without a scheduler", 
   await b.scheduler.stop();
   assertEquals(
     await ask(b, eod, "2025-12-23"),
-    "eod/s1/2025-12-23 was skipped because it was missed, and too much time had passed to catch up: it was decided at " +
+    "eod/s1/2025-12-23 was skipped because it was missed, and too much time had passed to catch up: the runner skipped it at " +
       "2025-12-23 21:01 Asia/Hong_Kong, 4 h 16 min after it was due; the clock jumped forward by 24 h 0 min before " +
       "2025-12-23 21:01 Asia/Hong_Kong, as it does when a machine sleeps",
   );

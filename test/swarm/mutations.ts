@@ -57,7 +57,7 @@ export const mutations: readonly Mutation[] = [
     within: 10,
   },
   {
-    name: "orders that were there before a request can be taken for its order",
+    name: "an order from before a request can be mistaken for the order of that request",
     file: "lib/desk/prove.ts",
     from: 'if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;',
     to: 'if (intent.kind !== "place") return false;',
@@ -75,7 +75,7 @@ export const mutations: readonly Mutation[] = [
     within: 20,
   },
   {
-    name: "earlier orders of the day do not count in the limits",
+    name: "the first order of the day does not count in the limits",
     file: "lib/desk/guards/values.ts",
     from: "const before = sumOf(chains.filter(isCounted).map(valueOf));",
     to: "const before = sumOf(chains.filter(isCounted).slice(1).map(valueOf));",
@@ -96,7 +96,7 @@ export const mutations: readonly Mutation[] = [
     within: 10,
   },
   {
-    name: "more cash can be withdrawn than the unsettled sales allow",
+    name: "the cash that can be withdrawn is below zero",
     file: "lib/simulator/broker/account.ts",
     from: "const withdrawable = available > proceeds ? available - proceeds : 0n;",
     to: "const withdrawable = available - proceeds - 1_000_000_000_000n;",
@@ -164,7 +164,7 @@ export const mutations: readonly Mutation[] = [
     within: 15,
   },
   {
-    name: "orders that have ended do not count in what is left of a plan",
+    name: "ended orders do not reduce the remaining quantity of a plan",
     file: "lib/desk/plan_caps.ts",
     from: 'if (isFinal(intent.state) && intent.state !== "filled") return intent.filled;',
     to: 'if (isFinal(intent.state)) return "0";',

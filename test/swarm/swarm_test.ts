@@ -135,7 +135,7 @@ Deno.test("without faults, every recorded order ends as it ended at the broker",
   assert(result.orders > 5);
 });
 
-Deno.test("a fault for a write can wait for a planned intent, and then strikes a call before the write", async () => {
+Deno.test("a fault for a write that waits for a planned intent strikes the next call, even if that call is not the write", async () => {
   await using place = await folder();
   const recipes = await swarmRecipes();
   const kind = "busy";

@@ -132,7 +132,7 @@ Deno.test("a damaged answer ends the connection with a typed error", async () =>
   }
 });
 
-Deno.test("frames that are split, joined or padded by the other rule are read correctly", async () => {
+Deno.test("frames that are split, joined, or padded by the rule mod_len are read correctly", async () => {
   for (const kind of ["split-frame", "merged-frames", "other-padding"] as const) {
     await using platform = await startQuietPlatform();
     await using client = await connectDirect(platform.info, {}, once);

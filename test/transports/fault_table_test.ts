@@ -28,7 +28,7 @@
  * - gateway: wire/framing_test.ts "FrameDecoder finds the same frames when the stream is cut at any byte"
  * - gateway: transports/push_test.ts "events() yields the vendor's own push frames, sent byte by byte"
  * - direct: wire/sealing_test.ts "Sealing opens all frames from one read, and from reads of one byte"
- * - direct: transports/direct_link_test.ts "frames that are split, joined or padded by the other rule are read correctly"
+ * - direct: transports/direct_link_test.ts "frames that are split, joined, or padded by the rule mod_len are read correctly"
  * - direct: transports/direct_push_test.ts "a push stream cut at any byte of a push loses no order without a gap"
  *
  * F05 damaged headers, lengths, signatures, padding, keys
@@ -40,8 +40,8 @@
  *
  * F06 killed between intent and answer
  * - memory: none: the broker would end with the process
- * - gateway: desk/crash_points_test.ts "F06: a program that is killed where it waits places each order once, over "
- * - direct: desk/crash_points_test.ts "F06: a program that is killed where it waits places each order once, over "
+ * - gateway: desk/crash_points_test.ts "F06: if a program is killed while it waits, its next start completes the work, and each order is placed once, over "
+ * - direct: desk/crash_points_test.ts "F06: if a program is killed while it waits, its next start completes the work, and each order is placed once, over "
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  * - desk: desk/desk_test.ts "an intent of a process that ended in the middle is abandoned if it was not sent, and searched in the lists if it was"
  * - runner: runner/kill_test.ts "Scheduler loses nothing and begins no write twice when it is killed at each of many points"
@@ -64,7 +64,7 @@
  *
  * F09 an order that the broker splits, with one part missing in the lists. A transport does not distinguish a rejected
  * part from one that a person cancelled.
- * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, which a cancelled part reduces"
+ * - all: conformance/lost_orders_test.ts "the parts of an order that the broker splits add up to its quantity, until a part is cancelled"
  * - desk: desk/desk_test.ts "the parts of an order that the broker splits belong to one intent, with and without an answer"
  * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never counts more than was requested"
  *
@@ -132,7 +132,7 @@
  * - desk: desk/faults_test.ts "F19: pushes that are repeated, reordered, lost or early lead to the same intents as all pushes in order"
  *
  * F20 pages: rows are added, a page is missing, short or repeated, cursors are wrong, midnight passes
- * - all: conformance/paging_test.ts "a list is read completely from short pages, and is not complete with a page missing"
+ * - all: conformance/paging_test.ts "a list with short pages is read completely, and a list with a missing page causes an error"
  * - all: conformance/paging_test.ts "a list that grows at its beginning returns each row once"
  * - all: conformance/paging_test.ts "a repeated, decreasing or missing cursor ends the reading with an error"
  * - all: conformance/paging_test.ts "a page that is rejected as busy is requested again, and each row is returned once"
@@ -196,7 +196,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 
-/** Returns whether a file defines a test: its name is a string, or begins a template. */
+/** Returns whether a file defines a test with this name. The name is a whole string, or the beginning of a template. */
 function hasTest(source: string, name: string): boolean {
   const compact = source.replaceAll(/(\(|\bname:)\s+/g, "$1");
   return ["(", "name:"].some((before) =>

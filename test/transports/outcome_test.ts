@@ -31,7 +31,10 @@ const ORDER = {
 const ID = { market: "hk", symbol: "00700.HK", orderId: "7" } as const;
 const retry = { attempts: 1 };
 
-/** Resolves to the errors of a write and a read at a server with one answer for all, and to the number of requests. */
+/**
+ * Calls a server that gives the same answer to every request. Resolves to the error of a write, the error of a read,
+ * and the number of requests of the write.
+ */
 async function endsAt(reaction: Reaction): Promise<[write: BrokerError, read: BrokerError, writes: number]> {
   await using end = farEnd(() => reaction);
   await using client = await connect({ gateway: { url: end.url }, retry });

@@ -56,7 +56,7 @@ export interface FuzzReport {
   decoded: number;
   /** Number of frames that the strict side accepted. Each body was empty or exactly as the vendor signed it. */
   verified: number;
-  /** Number of envelopes with a payload that were decoded, from the side that allows unsigned bodies. */
+  /** Number of decoded envelopes that have a payload. Counts only the side that allows unsigned bodies. */
   read: number;
   /** Number of typed errors by code. */
   refused: Record<string, number>;
@@ -215,8 +215,9 @@ class Fuzzer implements Disposable {
     if (choice < 0.35) return this.#damaged(frame);
     if (choice < 0.4) return this.#header(frame);
     if (choice < 0.43) return Uint8Array.from({ length: this.#below(400) }, () => this.#below(256));
-    // The side that allows unsigned bodies returns these, so their damage reaches the protobuf reader.
-    const type = kind === "notify" ? "push" : kind as FrameType; // the file's word for a push
+    // The frames below have no signature. The side that allows unsigned bodies returns their bodies, so the damage
+    // reaches the protobuf reader.
+    const type = kind === "notify" ? "push" : kind as FrameType; // the file of vectors calls a push "notify"
     const body = this.#damaged(plainBody);
     if (encryption === "none") return encodeFrame({ type, serial }, body);
     if (encryption === "rsa") {

@@ -107,7 +107,7 @@ Deno.test("encodeRequest() creates every request of the vendor from its members,
   assertEquals(count, 52);
 });
 
-Deno.test("Sealing splits RSA segments at 117 bytes by default, and at 100 as the vendor does if configured", () => {
+Deno.test("Sealing splits RSA segments at 117 bytes by default, and at 100 bytes if configured, like the vendor", () => {
   const vector = vectors.find(({ encryption }) => encryption === "rsa")!;
   assertEquals([vector.plainBody.length, vector.frame.length], [120, 151 + 256]);
   const body = new Uint8Array(117).fill(1);
@@ -145,8 +145,8 @@ Deno.test("Sealing reads every padding at every length up to 1023, because the s
 
 Deno.test("Sealing reads bodies whose end looks like the other padding", () => {
   using client = sealing("client");
-  // With its PKCS#7 padding byte, the first body also looks padded by the mod_len rule. With mod_len, the second body
-  // also ends like PKCS#7.
+  // The first body with PKCS#7 padding also looks like a body with mod_len padding. With mod_len, the second body also
+  // ends like PKCS#7.
   const zeros = new Uint8Array(31);
   zeros[3] = 7;
   const ones = new Uint8Array(33).fill(1);

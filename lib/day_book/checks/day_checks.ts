@@ -60,9 +60,9 @@ interface JournalCheckOptions {
  * Some brokers book differently, for example one line per order. So the check compares only the sums in these cases,
  * and the detail says so:
  * - The numbers of rows differ, and the sums are equal.
- * - Both differ, and at most half of the rows match.
- * - No fill matches a line. This case has an exception: there are as many lines as fills, and at most one purchase and
- *   one sale.
+ * - The numbers of rows differ, the sums differ, and at most half of the rows match.
+ * - No fill matches a line. There are two exceptions: there is no fill at all; or there are as many lines as fills, and
+ *   at most one purchase and one sale.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;

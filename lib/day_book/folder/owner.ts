@@ -103,7 +103,7 @@ async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Prom
   for (const day of exportFolder.days().reverse()) {
     if (asked.length === MOST_DAYS) break;
     const summary = summaryIn(exportFolder.path(day));
-    // Skip a folder that is not a day book here: the export of that day throws.
+    // Here, skip a folder that is not a day book. The export of that day throws.
     if (summary === undefined || ordersIn(summary) === 0) continue;
     const kept = await keptDay(exportFolder.path(day), options.settings);
     const orders = kept === undefined ? undefined : longestOrders(kept);

@@ -100,7 +100,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     onStage,
   } = options;
   const { rebalance } = options;
-  // Must run before the parts are joined.
+  // Must run before `draftDay`, which joins the files of the parts.
   const between = markets.flatMap((market) => checksBetween(market, parts, rebalance));
   const hasFills = (market: DayBookMarket) =>
     parts.some((part) => part.market === market && part.spec.list === "fills" && part.tally.rows > 0);

@@ -214,7 +214,7 @@ function provisionalReasons(facts: MarketFacts): string[] {
   // day was cleared.
   const isRunning = day.day === day.runningDay;
   if (isRunning && day.isOver && fills !== undefined && (rows === 0 || day.market === "futures")) {
-    reasons.push("the market still has this date, and no fees show that the day was cleared");
+    reasons.push("it is still this date in the market, and no fees show that the broker has cleared the day");
   }
   reasons.push(...pending);
   for (const { list } of notRead) reasons.push(`${list} were not read`);

@@ -21,7 +21,7 @@ import { fileRecord, NO_STORE, type Settings, type Summary, summaryTextOf, total
 import type { Tally } from "../checks/tally.ts";
 import type { DayBookFormat, DayBookList, Difference, Origin } from "../types.ts";
 
-/** Whether a reading is the day or a disputed one, and which folders it contradicts. */
+/** Whether a reading counts as the day's own or as disputed, and which folders it contradicts. */
 export type Standing = Pick<Summary, "standing" | "contradicts">;
 
 /** A written reading. */

@@ -126,8 +126,8 @@ export class TextFile {
 }
 
 /**
- * Yields the rows of a file that an export wrote. Every value is text, except for flags and numbers of trades in JSON
- * Lines. Empty CSV cells are left out. The file may come from somebody else.
+ * Yields the rows of a file that an export wrote. Every value is text, with two exceptions in JSON Lines: flags, and
+ * the column `trade`, which is a number. Empty CSV cells are left out. The file may come from somebody else.
  *
  * @throws {DayBookError} With code `not-a-row` if a line of JSON is not a row, or a row is longer than 64 Mi
  * characters.

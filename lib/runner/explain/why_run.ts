@@ -246,7 +246,9 @@ async function whySkipped(store: Store, row: RunRow, { notes, zone }: About): Pr
   if (block !== undefined) return `: it had been blocked: ${describeBlock(block)}`;
   if (row.finished_at === null) return "";
   const late = row.finished_at - row.due_at;
-  return `: it was decided at ${showTime(row.finished_at, zone)}, ${showLength(late)} after it was due`;
+  return `: the runner skipped it at ${showTime(row.finished_at, zone)}, ${
+    showLength(late)
+  } after it was due`;
 }
 
 /** Returns why no process has begun a due run, and which command to run. Most often no scheduler is running. */

@@ -7,7 +7,10 @@ import type { RecipeClass } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
 import type { RunRow, RunState } from "./runs.ts";
 
-/** Returns the newest runs of a recipe that were skipped as paused since an instant, newest slot first. */
+/**
+ * Returns the newest runs of a recipe that were skipped after an instant because the recipe was paused. The newest slot
+ * comes first.
+ */
 export async function skippedAsPaused(
   store: Store,
   recipe: string,

@@ -50,7 +50,8 @@ export function makePastOrders(past: Past, simulated: SimulatedMarket): PastOrde
   past.days.forEach(({ date }, day) => {
     const orders = Array.from({ length: past.orderCounts[day] ?? 0 }, (_, each) => place + each);
     place += orders.length;
-    // Before the first day of the market, prices are mirrored and no trigger could be checked.
+    // The market has no prices before its first day. The simulator takes them from later days, so no trigger can be
+    // checked.
     if (date < FIRST_DATE) return;
     const filled = orders.filter((order) => (past.orderFillCount[order] ?? 0) > 0)
       .map((order) => readOrder(past, order, simulated))

@@ -57,7 +57,10 @@ export function extendedAsset(asset: Asset, { session, calendars, seed }: Extend
     const { date } = timeline.day(index);
     return asset.timeline.on(date)?.index ?? asset.timeline.indexOn(date);
   };
-  /** Returns the price between a close and the next open, before a split or dividend on the day of that open. */
+  /**
+   * Returns the price between a close and the next open. The price is not adjusted for a split or dividend on the day
+   * of that open.
+   */
   const between = (day: number) => {
     const { close, high, low } = asset.bar(day);
     if (day + 1 >= asset.timeline.days.length) return close;

@@ -83,7 +83,7 @@ export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   pushBufferLimit?: number;
   /** Longest body of a request, in bytes. @default 1 MiB */
   bodyLimit?: number;
-  /** Whether KL is rejected for securities without a subscription. @default true */
+  /** Whether a query for bars (KL) is rejected if the security has no subscription. @default true */
   barsNeedSubscription?: boolean;
   /** Called with errors of the simulator itself. @default reports them as uncaught */
   onError?: (error: unknown) => void;

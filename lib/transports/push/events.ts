@@ -17,7 +17,7 @@ export interface GapEvent {
    * Start of the time in which pushes may be missing, Unix milliseconds.
    *
    * - After a break: the time of the last byte.
-   * - After a push with a wrong time: `to` minus the error of its time.
+   * - After a push with a wrong time: `to` minus the difference between the push's time and the broker's clock.
    * - After a rejected push: when it arrived.
    * - If pushes name two accounts: when the stream began.
    *

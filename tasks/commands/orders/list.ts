@@ -302,7 +302,10 @@ const fillColumns = (now: number) => (idLength = Infinity): Column<FillRow>[] =>
   { title: "intent", id: true, of: ({ intent }) => intent?.slice(0, idLength) ?? "(elsewhere)" },
 ];
 
-/** Without `--markets`, `fills` reads Hong Kong and the markets of the intents of this last period, milliseconds. */
+/**
+ * Age up to which intents count, in milliseconds. Without `--markets`, `fills` reads Hong Kong and the markets of these
+ * intents.
+ */
 const RECENT_MS = 2 * 24 * 60 * 60 * 1000;
 
 /** Lists today's fills. */

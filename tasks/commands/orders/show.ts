@@ -166,7 +166,7 @@ export async function resolve(input: OrdersResolveInput): Promise<number> {
     throw new UsageError('Cannot resolve without a reason: write --because "what you checked"');
   }
   if (!hasOrders && flags.order !== undefined) {
-    throw new UsageError(`Cannot use --order with ${word}: an order at the broker means "sent"`);
+    throw new UsageError(`Cannot use --order with ${word}: only "sent" and "placed" name orders`);
   }
   await using store = await openStore(flags, { host, mustExist: true });
   const intent = await intentOf(store, given, "resolve");
