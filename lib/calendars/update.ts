@@ -37,8 +37,8 @@ export function changesBetween(before: CalendarData, after: CalendarData): DayCh
   for (let date = day.toString(); date <= last; day = day.add({ days: 1 }), date = day.toString()) {
     if (day.dayOfWeek > 5) continue;
     const [was, is] = [hoursText(old, date), hoursText(young, date)];
-    // Skip days that the new calendar no longer covers, and added days with regular hours. The first and the last day
-    // of each calendar show both kinds.
+    // Skip days that the new calendar no longer covers, and added days with regular hours. A user sees both kinds from
+    // the first and the last day of each calendar.
     if (was === is || is === "unknown" || (was === "unknown" && is === young.regular)) continue;
     changes.push({ date, before: was, after: is });
   }

@@ -24,8 +24,7 @@ export interface BarRange {
 }
 
 /**
- * Yields the bars of a range, oldest first, in one list for each request. The last bar of a list is always of a day
- * that the list contains completely.
+ * Yields the bars of a range, oldest first, in one list for each request. Each list contains all bars of its last day.
  */
 export async function* barPages(
   client: Client,

@@ -264,8 +264,9 @@ class CursorWalk<Row> extends PageWalk<Row> {
     const more = empty === undefined ? await this.askForMore(asked) : { rows: [], ...empty };
     if (more === undefined) return undefined;
     if (more.rows.length > 0) return { rows: more.rows, asked, isAnchored: false };
-    // Some servers send no list instead of an empty list. So this is an error only together with another sign of a
-    // longer list.
+    // Some servers send no list instead of an empty list. So a missing list is an error only with another sign that
+    // rows follow: the query from the second-to-last row did not return the last row first, or rows followed an earlier
+    // short page.
     if (!more.hasList && (isOverlapped || this.#isCapped)) missing("a list");
     if (isOverlapped && !await this.#isStillThere(last)) {
       this.fault(LIST_EMPTIED, "its last row is gone, so the list started again while it was read");
@@ -327,7 +328,10 @@ function cursorOf(row: unknown): string | undefined {
 }
 
 class NumberWalk<Row> extends PageWalk<Row> {
-  /** Number of pages in the last answer that contained it. A smaller number later means that the list has changed. */
+  /**
+   * Total number of pages, from the last answer that contained this number. A smaller number later means that the list
+   * has changed.
+   */
   #total: number | undefined;
   /** Whether a page before the last one was shorter than requested. */
   #isCapped = false;

@@ -113,9 +113,9 @@ export class Subscriptions {
   }
 
   /**
-   * Ends one {@linkcode Subscriptions.keep} of each given topic and security, and cancels those without further uses.
-   * Subscriptions of running watches remain. Also cancels each given topic and security that this client did not
-   * subscribe, because another program may have subscribed it.
+   * Takes back one call of {@linkcode Subscriptions.keep} for each given topic and security. Cancels each subscription
+   * that nothing uses any more. Subscriptions of running watches remain. Also cancels each given topic and security
+   * that this client did not subscribe, because another program may have subscribed it.
    */
   remove(watch: Watch, signal?: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {
@@ -179,7 +179,7 @@ export class Subscriptions {
   async #release(keys: string[], signal: AbortSignal | undefined): Promise<void> {
     const unused: Entry[] = [];
     for (const key of keys) {
-      // The entry exists: every watch and every `keep` uses it until its release, and is released only once.
+      // The entry exists: every watch and every `keep` uses it until the release. Each of them is released only once.
       const entry = this.#entries.get(key)!;
       if (--entry.users > 0) continue;
       // Remove the entry even if the cancellation fails: the gateway forgets it with the next break.

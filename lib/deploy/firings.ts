@@ -146,7 +146,7 @@ function everyFirings(
   return [{ zone: "UTC", days: everyDay, ...aligned, ...hours }];
 }
 
-/** Returns the hours that overlap a part of the session on any day, including half-days. */
+/** Returns the hours in which the schedule's part of the session is active on at least one day. Half-days count too. */
 function spanFirings(
   calendars: Calendars,
   { mic, from, to }: NonNullable<EverySchedule["while"]>,

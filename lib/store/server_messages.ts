@@ -23,8 +23,8 @@ const MOST_BYTES = 1024 * 1024;
 /** Maximum size of a row after the login: half of what PostgreSQL allows for a value. */
 const MOST_ROW_BYTES = 512 * 1024 * 1024;
 /**
- * Maximum size of all messages of one answer together, including the memory for an object of each message. Without a
- * limit, an endless answer would fill the memory.
+ * Maximum size of all messages of one answer together. The driver creates an object for each message, and this size
+ * includes the memory of these objects. Without a limit, an endless answer would fill the memory.
  */
 const MOST_ANSWER_BYTES = 768 * 1024 * 1024;
 const OBJECT_BYTES = 500;

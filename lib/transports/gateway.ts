@@ -115,7 +115,7 @@ class GatewayTransport implements Transport {
   readonly readOnly?: ReadOnly;
   readonly #base: string;
   readonly #server: Server;
-  /** The path of the gateway's address, which each request's path follows. */
+  /** The path in the gateway's address. The path of each request is appended to it. */
   readonly #under: string;
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;

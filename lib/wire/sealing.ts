@@ -140,7 +140,7 @@ export class Sealing implements Disposable {
     try {
       candidates = this.#decrypt(body, cipher);
     } catch (error) {
-      // Take the time of a verification too, so that the duration does not show which of the two steps failed.
+      // Spend the time of a verification here too. Otherwise the duration would show which of the two steps failed.
       if (cipher === "rsa") verifyBody(EMPTY, signature, publicKey);
       throw error;
     }

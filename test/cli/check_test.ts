@@ -354,7 +354,7 @@ steps:
   assertEquals(sound.code, 0, sound.err);
 });
 
-Deno.test("to find a recipe that a step runs, check compiles no file that begins with another name, and limits the total size of the files that it compiles", async () => {
+Deno.test("when check searches for the recipe of a step, it skips files that begin with the name of another recipe, and limits the total size of the files that it compiles", async () => {
   const step = (id: number) => `  - { id: s${id}, uses: orders.today, with: { market: hk } }\n`;
   const steps = `steps:\n${Array.from({ length: 450 }, (_, id) => step(id)).join("")}`;
   const names = Array.from({ length: 60 }, (_, index) => `a${index}.yaml`);

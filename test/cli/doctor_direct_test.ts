@@ -444,7 +444,7 @@ Deno.test("doctor says that the account was taken over by another login", async 
 Deno.test("doctor says that the trade password is wrong, tries it once, and ends with 6", async () => {
   await using at = await world();
   const most = 1000;
-  // A delay of zero only counts the logins that arrive.
+  // This fault delays by 0 ms, so it changes nothing. It only lets the test count the logins that arrive.
   at.platform.faults.arm({ kind: "delay", ms: 0, when: "request", operation: "account.login", times: most });
   const found = await doctor({ ...at.env, HSGATE_TRADE_PASSWORD: "999999" });
   assertEquals(at.platform.faults.struck("delay"), 1);

@@ -43,7 +43,7 @@ Deno.test({
       const { code, out, err } = await spawned(words, { cwd: at.found });
       assertEquals(code, 2, `${words}: ${out}${err}`);
       assert(!(out + err).includes("PRECIOUS"), `${words}: ${out}${err}`);
-      // The error names the link, unless a recipe of that name was not found.
+      // The error names the link. The only exception is `run r`, which reports that there is no recipe `r`.
       if (words[1] !== "r") assertStringIncludes(out + err, "link", words.join(" "));
     }
     // Control: the file itself can be read if the user names it.
@@ -118,7 +118,7 @@ Deno.test({
         assertStringIncludes(err, 'Cannot use the store "hsgate.db": it is a link to', words.join(" "));
         assertEquals(await Deno.readTextFile(halted), "mine\n", words.join(" "));
       }
-      // Control: a store that its user names.
+      // Control: `resume` uses the store if the user names it with `--store`.
       const named = ["resume", "--store", `${at.found}/hsgate.db`];
       if (target === "missing") assertEquals((await spawned(named, { cwd: at.found })).code, 0);
     }
@@ -126,7 +126,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "only the owner can read what keys new, schema and init write, whatever the umask",
+  name: "only the owner can read the files that keys new, schema and init write, with any umask",
   ignore,
   async fn() {
     await using at = await place();
@@ -152,7 +152,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "linkedOutside() accepts a link that stays in the working folder; for a path elsewhere, a link that stays in that path's folder",
+    "linkedOutside() accepts a link of a path outside the working folder if the link stays in the folder of the path",
   ignore,
   async fn() {
     await using at = await place();

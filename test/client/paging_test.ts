@@ -4,7 +4,10 @@ import { operations } from "../../lib/operations/mod.ts";
 import { type Arrived, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 
 const range = { from: "2025-08-11", to: "2025-08-15" };
-/** Returns a row of the fund journal. Its amount is unique: the number in the cursor, or the code of its letter. */
+/**
+ * Returns a row of the fund journal. Its amount is unique. It is the cursor as a number, or the character code of the
+ * cursor if the cursor is a letter.
+ */
 const line = (cursor: string) => ({
   businessBalance: `${/^\d*$/.test(cursor) ? Number(cursor) : cursor.codePointAt(0)}.00`,
   type: "21",
@@ -47,7 +50,7 @@ Deno.test("paging requests 99 rows at a time, or the caller's number", async () 
   await client.fundJournal.history({ market: "hk", ...range, limit: 4 }).toArray();
   assertEquals(end.arrived.map(({ body }) => [body.params.queryParamStr, body.params.queryCount]), [
     ["0", 99],
-    ["9", 99], // starts after row 9, so that only the last row must come again
+    ["9", 99], // starts after row 9; if the list is complete, the answer has only the last row
     ["0", 4],
     ["4", 4],
     ["8", 4],
@@ -118,7 +121,7 @@ Deno.test("toArray() ends with an error at maxListBytes; a loop over the rows ha
   assertEquals(rows, 2_000);
 });
 
-Deno.test("an error during paging is retried for its page, and ends the paging if it persists", async () => {
+Deno.test("after an error, paging requests the same page again; if the error persists, paging ends with it", async () => {
   let failures = 2;
   await using end = journal(
     20,

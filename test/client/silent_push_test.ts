@@ -111,7 +111,7 @@ for (
       onLine: (line) => {
         if (line.includes("volume") && proxy.accepted === 1) proxy.fallSilent();
         isBack ||= line.includes("the stream is back");
-        // Quotes after the break end the test like Ctrl-C.
+        // When quotes arrive again after the break, the test aborts the command as Ctrl-C does.
         if (isBack && line.includes("volume")) controller.abort(new InterruptedError("interrupted"));
       },
     });

@@ -32,6 +32,7 @@ export function reasonOf(
 ): string | undefined {
   const own = reasons[name]?.[transport];
   if (own !== undefined) return own;
-  // The direct transport carries these operations over HTTP.
+  // The direct transport sends operations with a `platformPath` over HTTP, so a gap of the socket does not matter for
+  // them.
   return transport === "direct" && "gap" in socket && platformPath === undefined ? socket.gap : undefined;
 }

@@ -4,7 +4,7 @@
  * At the end, the broker has each order once, and the store says the same as the broker.
  *
  * In one run, the program is killed at most once in each of its steps, and is started again after each kill. So twenty
- * kills need twenty-one processes and one run of the program.
+ * kills need twenty-one processes. These processes together are one run of the program.
  *
  * Run: `deno run -A test/desk/crash_points.ts [--transport gateway|direct] [--store sqlite|postgres] [--points all|N]
  * [--seed S]`. Prints the counts as JSON.
@@ -63,7 +63,7 @@ export interface CrashCounts {
 
 const MORNING = Date.parse("2025-08-15T09:45:00+08:00");
 /**
- * The texts with which hsgate names the missing proof of a write: a later order, or an order with the new terms of an
+ * What hsgate reports as missing to prove the outcome of a write: a later order, or an order with the new terms of an
  * amendment.
  */
 const unprovable = [
@@ -256,11 +256,11 @@ export async function crashPoints(options: CrashOptions): Promise<CrashCounts> {
   };
   const random = randomFrom(seed);
   const plans = plansOf(wanted === "all" ? every : sample(every, wanted, random));
-  // In random order, so that a run which is stopped early has seen all parts of the steps.
+  // The order is random. So if a person stops the test early, it has already tried early and late points of the steps.
   const order = [...plans.entries()].map((entry) => ({ entry, at: random() })).sort((a, b) => a.at - b.at);
   for (const { entry: [index, kills] } of order) {
-    // `index` is below the largest number of waits of a step. A restarted process has at least that many waits, so it
-    // reaches each `index`.
+    // `index` is below the largest number of waits of a step. Before its first step, a restarted process waits at least
+    // as often as any step does. So it reaches each `index`.
     const at = wanted === "all" ? index : Math.floor(random() * 40);
     const again = { at, after: 1 + Math.floor(random() * (kills.length - 1)) };
     const { killed, killedAgain, askedAbout } = await runOnce(options, { kills, again });

@@ -59,24 +59,28 @@ Deno.test(
   },
 );
 
-Deno.test("int64 decodes every digit of the two halves of a number, signed and unsigned", pure, () => {
-  const cases: [bigint, boolean][] = [
-    [0n, false],
-    [-1n, false],
-    [1n, true],
-    [-4_294_967_296n, false],
-    [9_007_199_254_740_991n, false],
-    [9_007_199_254_740_992n, false],
-    [9_007_199_254_740_993n, false],
-    [-9_007_199_254_740_992n, false],
-    [-9_007_199_254_740_993n, false],
-    [9_223_372_036_854_775_807n, false],
-    [-9_223_372_036_854_775_808n, false],
-    [18_446_744_073_709_551_615n, true],
-  ];
-  for (const [value, unsigned] of cases) {
-    const low = Number(BigInt.asIntN(32, value));
-    const high = Number(BigInt.asIntN(32, value >> 32n));
-    assertEquals(int64.decode({ low, high, unsigned }), String(value));
-  }
-});
+Deno.test(
+  "int64 decodes a number from its two halves without losing a digit, signed and unsigned",
+  pure,
+  () => {
+    const cases: [bigint, boolean][] = [
+      [0n, false],
+      [-1n, false],
+      [1n, true],
+      [-4_294_967_296n, false],
+      [9_007_199_254_740_991n, false],
+      [9_007_199_254_740_992n, false],
+      [9_007_199_254_740_993n, false],
+      [-9_007_199_254_740_992n, false],
+      [-9_007_199_254_740_993n, false],
+      [9_223_372_036_854_775_807n, false],
+      [-9_223_372_036_854_775_808n, false],
+      [18_446_744_073_709_551_615n, true],
+    ];
+    for (const [value, unsigned] of cases) {
+      const low = Number(BigInt.asIntN(32, value));
+      const high = Number(BigInt.asIntN(32, value >> 32n));
+      assertEquals(int64.decode({ low, high, unsigned }), String(value));
+    }
+  },
+);

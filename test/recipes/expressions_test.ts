@@ -111,7 +111,7 @@ function refusalOf(source: string): string {
   return assertThrows(() => compiled.evaluate(large, new Budget('step "a"')), ExpressionError).message;
 }
 
-Deno.test("expressions end when their budget is used up, whatever they nest, hide or multiply", () => {
+Deno.test("an expression ends when its budget is used up, even if it nests loops, hides an error or multiplies lists", () => {
   const all = (inner: string) => `params.ids.all(a, params.ids.all(b, params.ids.all(c, ${inner})))`;
   const tens = (name: string) => `[${Array(10).fill(name).join(", ")}]`;
   const bound = (inner: string) =>
@@ -121,7 +121,7 @@ Deno.test("expressions end when their budget is used up, whatever they nest, hid
     );
   const spent = [
     all("a + b + c >= 0"),
-    `${all("a + b + c >= 0")} || true`, // an error in one of them is ignored
+    `${all("a + b + c >= 0")} || true`, // `||` ignores an error on one side
     `params.ids.exists(d, !${all("a + b + c >= 0")})`,
     "params.ids.map(a, params.ids.map(b, params.ids.filter(c, c == a)))",
     "outputs.fills.rows.filter(a, a in outputs.fills.rows)",
@@ -355,7 +355,7 @@ Deno.test("readSessionTime(), readAt() and readSpan() read times of a session", 
   assertEquals(sessionTimeOf("XNYS", day, { anchor: "auction-close", offsetMs: 0 }), 1_023_400_000);
 });
 
-Deno.test("matches() rejects nested repetitions, also around nothing, before they take time", () => {
+Deno.test("matches() rejects nested repetitions before they take time, even repetitions of an empty group", () => {
   for (
     const pattern of ["(((){1000}){1000}){1000}", "((((){1000}){1000}){1000}){1000}", "((a{100}){100}){100}"]
   ) {

@@ -1,5 +1,5 @@
 /**
- * Tests of the types that a check of recipes finds for expressions.
+ * Tests how a check of recipes determines the types of expressions.
  *
  * @module
  */
@@ -190,7 +190,7 @@ Deno.test("a check finds columns that no row can have, also from a parameter", a
   assert((await problemsOf(made))[0]?.endsWith('expected a column that the rows have; did you mean "day"?'));
 });
 
-Deno.test("a check finds expressions of the wrong type for their place, and conditions that are not conditions", async () => {
+Deno.test("a check finds expressions of the wrong type for their place, and values of if that are not true or false", async () => {
   for (
     const [step, wrong] of [
       ["uses: funds-x", "there is no step"],
@@ -342,7 +342,7 @@ Deno.test("a check rejects a keep-login by cron or calendar whose slots are too 
   assertEquals(await recipe("{ every: 10m }", "${{ params.life }}", byParam), []);
 });
 
-Deno.test("a check reports a member that does not fit the form, reversed time zones, and a pin that is a secret", async () => {
+Deno.test("a check reports a member that cannot be combined with the others, a time zone with a reversed sign, and a parameter named pin with a secret", async () => {
   const recipe = (...lines: string[]) =>
     problemsOf(
       ["name: x", ...lines, "steps: [{ id: a, uses: orders.today, with: { market: hk } }]", ""].join("\n"),
@@ -551,7 +551,7 @@ steps:
   ]);
 });
 
-Deno.test("a check rejects a wait for the fees of a session that no slot has, and a recipe run to send a notice", async () => {
+Deno.test("a check rejects a wait for the session's fees if no slot has a session, and a notice that runs a recipe", async () => {
   const cron = 'schedule: { cron: "0 8 * * *", timezone: Asia/Hong_Kong }';
   const wait = (schedule: string, more = "") =>
     problemsOf(

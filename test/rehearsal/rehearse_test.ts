@@ -187,7 +187,7 @@ Deno.test("rehearse() makes the gateway unreachable, slow and busy, and then nor
   ]);
 });
 
-Deno.test("rehearse() expires the login: a new login succeeds, or fails for the time `for`", async () => {
+Deno.test("rehearse() expires the login: a new login succeeds at once; with `for`, it fails for that time", async () => {
   const once = await afternoon(outage("03-05T13:55", "login-expired"));
   assertEquals([once.recipes[0]!.ok, amiss(once)], [19, []]);
   const lasting = await afternoon(outage("03-05T13:55", "login-expired", { for: "10m" }));
@@ -314,7 +314,7 @@ Deno.test("rehearse() does not depend on how long a step really takes", async ()
   assertEquals(texts[0], texts[1]);
 });
 
-Deno.test("rehearse() records the messages of a real run, and sends nothing", async () => {
+Deno.test("rehearse() records the messages that a real run would send, and sends none", async () => {
   const calls: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, ({ url }) => {
     calls.push(url);
@@ -510,7 +510,7 @@ Deno.test("rehearse() looks for the lost answers of a rebalance in virtual time,
   assertEquals(filled, planned);
 });
 
-Deno.test("rehearse() succeeds although a recipe has spent the cash for a simulated trade of the account's owner", async () => {
+Deno.test("rehearse() succeeds even if a recipe has used up the cash that the simulated owner of the account needs for a trade", async () => {
   const spends = REBALANCE.replace("0.50", "0.59");
   const result = await rehearsed(spends, ["2025-02-28", "2025-03-04"]);
   assertEquals(result.recipes.map(({ ok }) => ok), [1]);

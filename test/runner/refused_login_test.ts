@@ -83,8 +83,8 @@ testBoth(
       await b.scheduler.start();
       await pass(b, 2 * 60); // slots at 00:10, 00:20 and so on
       const tries = far.logins();
-      // The logins are at 00:10, and then at the first slot after each wait: after 1, 3 and 9 minutes at 00:20, 00:30
-      // and 00:40, later after 27 minutes and an hour.
+      // The first login is at 00:10. The waits after it are 1, 3, 9 and 27 minutes, and then an hour. Each login is at
+      // the first slot after the wait, so the next three are at 00:20, 00:30 and 00:40.
       assert(tries >= 4 && tries <= 6, `${tries} logins in two hours`);
       const states = await runsOf(b.store);
       assertEquals(states[0], "ask/s1/2025-12-22T00:10:00Z failed login live");

@@ -485,7 +485,7 @@ Deno.test("platform keeps one trade connection: a newer InitConnect displaces th
   assertEquals(await older.next(), undefined);
   assertEquals((await hq.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
 
-  // A connection that sends only heartbeats is closed at its next heartbeat.
+  // A displaced connection that sends only heartbeats is closed at its next heartbeat.
   assertEquals((await idle.init()).code, "0000");
   await newer.beat();
   assertEquals(await newer.next(), undefined);
@@ -517,7 +517,7 @@ Deno.test("a second InitConnect with a nonzero serial is answered under the prev
   assertEquals((await client.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
 });
 
-Deno.test("platform rejects calls with the call's number, a code, a text and no payload", async () => {
+Deno.test("the platform's answer to a rejected call has the call's number, a code, a text and no payload", async () => {
   await using platform = await start();
   const { info, clock } = platform;
   const token = await logIn(info);

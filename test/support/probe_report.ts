@@ -1,5 +1,5 @@
 /**
- * Writes reports of `hsgate probe` as somebody else may have edited them.
+ * Creates texts of `hsgate probe` reports with any answer. Such a report can look as if somebody else had edited it.
  *
  * @module
  */

@@ -84,7 +84,7 @@
  * F12 a batch cancel that times out with 60 of 100 done
  * - memory: none: the step does the same over each transport, and is tested over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
- * - gateway: transports/outcome_test.ts "a batch cancellation leaves unresolved each order that its answer does not mention"
+ * - gateway: transports/outcome_test.ts "after a batch cancellation, an order that the answer does not mention has an unknown outcome"
  * - direct: none: the message of the batch cancel is not published
  * - desk: desk/faults_test.ts "F12: a batch cancellation that was executed in part stays unknown, and nothing of it is sent again"
  *

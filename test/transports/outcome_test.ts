@@ -1,4 +1,6 @@
-/** Tests which answers count as a rejection of a write, over each transport: only known ones. */
+/**
+ * Tests which answers count as a rejection of a write, over each transport. Only answers with a known code or text do.
+ */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { type Client, createClient } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
@@ -162,8 +164,9 @@ Deno.test("a listed code with another text than its own does not reject a write,
   for (const { code, name } of ResponseCode.entries) {
     if (name === "success") continue;
     for (const err of [`${code} some text`, `${code}: some text`, `${code} ${textsOfCode(name).at(-1)}s`]) {
-      const [write, , writes] = await endsAt(refused(err));
+      const [write, read, writes] = await endsAt(refused(err));
       assert(write instanceof OutcomeUnknownError, `${err}: ${write.name}`);
+      assert(read instanceof RejectedError, `${err}: ${read.name}`);
       assertEquals([err, writes], [err, 1]);
     }
   }
@@ -301,7 +304,7 @@ Deno.test("a write whose answer is lost names the lists in which it would appear
   }
 });
 
-/** Returns the lists that show the outcome of a write, without the given lists and their history. */
+/** Returns every list that shows the outcome of any write. Leaves out the given lists and their history lists. */
 function listsBut(lists: string[]): AnyOperation[] {
   const later = lists.map((name) => operations.get(name)?.instead);
   const proving = new Set(
@@ -312,7 +315,7 @@ function listsBut(lists: string[]): AnyOperation[] {
   );
 }
 
-Deno.test("a batch cancellation leaves unresolved each order that its answer does not mention", async () => {
+Deno.test("after a batch cancellation, an order that the answer does not mention has an unknown outcome", async () => {
   const cancel = async (data: unknown) => {
     await using end = farEnd(() => ok(data));
     await using client = await connect({ gateway: end.url, retry });
@@ -374,7 +377,7 @@ Deno.test("an unreadable answer leaves a write's outcome unknown, whatever error
     for (const keepWire of [undefined, "members", "digits"] as const) {
       const options = keepWire === undefined ? {} : { keepWire };
       const write = await assertRejects(() => client.orders.place(ORDER, options), BrokerError);
-      // An empty list at any depth is not a result, so the code decides.
+      // Nested lists without a value are not a result, however deep they are. So the broker's code decides.
       assertEquals(write.name, isReadable && !body.includes(":1}") ? "RejectedError" : "OutcomeUnknownError");
       const read = await assertRejects(() => client.account.funds({ market: "hk" }, options), BrokerError);
       assertEquals(read.name, isReadable ? "RejectedError" : "ProtocolError");

@@ -62,7 +62,10 @@ export interface FuzzReport {
   refused: Record<string, number>;
   /** Longest time that one frame took, in milliseconds. */
   slowestMs: number;
-  /** Growth of the memory in bytes: the smallest value of the last third of the run, less that of the second third. */
+  /**
+   * Growth of the memory in bytes: the smallest value of the last third of the run, minus the smallest value of the
+   * second third.
+   */
   growth: number;
 }
 

@@ -210,8 +210,8 @@ function provisionalReasons(facts: MarketFacts): string[] {
   const fills = parts.find(({ spec }) => spec.list === "fills" || spec.list === "futures_fills");
   const { rows, withoutFees } = fills?.tally ?? { rows: 0, withoutFees: 0 };
   if (withoutFees > 0) reasons.push(`${withoutFees} of ${rows} fills have no fees yet`);
-  // Without fills, and for futures (whose fills have no fees), only the market's change to its next date shows that the
-  // day was cleared.
+  // Fees cannot show that the day was cleared if there are no fills, or for futures, whose fills have no fees. Then
+  // only the start of the market's next date shows it.
   const isRunning = day.day === day.runningDay;
   if (isRunning && day.isOver && fills !== undefined && (rows === 0 || day.market === "futures")) {
     reasons.push("it is still this date in the market, and no fees show that the broker has cleared the day");

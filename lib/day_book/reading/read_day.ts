@@ -98,7 +98,8 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
       return undefined;
     }
   };
-  // The lists are queued in the order in which they are awaited, so no list waits for a later list.
+  // The reads are queued in the order in which the loop below awaits them. So the loop never waits for a read that is
+  // queued behind reads of later lists.
   const pending = options.markets.filter(({ hasBegun }) => hasBegun).map((market) =>
     listsOf(market.market).map((spec) => ({
       market,

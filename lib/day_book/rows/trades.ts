@@ -145,8 +145,8 @@ export function countPairs(fills: TradeRows, lines: TradeRows): number {
 }
 
 /**
- * Returns the fills without a matching line and the lines without a matching fill. Of equal rows, returns the last
- * lines and the first fills.
+ * Returns the fills without a matching line and the lines without a matching fill. If several rows are equal, the lines
+ * without a match are the last ones, and the fills without a match are the first ones.
  */
 export function findUnmatched(fills: TradeRows, lines: TradeRows): { fills: TradeRow[]; lines: TradeRow[] } {
   const { counts, digest } = countsAndDigest(fills);

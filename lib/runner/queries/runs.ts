@@ -317,7 +317,7 @@ export type DueRun = Pick<
   "run_key" | "recipe" | "schedule_id" | "kind" | "due_at" | "deadline_at" | "reason" | "trace_id"
 >;
 
-/** Returns the due runs that a scheduler has listed, longest due first. */
+/** Returns the due runs that a scheduler created from a schedule. The run that has been due longest comes first. */
 export async function dueRuns(store: Store, now: number): Promise<DueRun[]> {
   return await store.all(
     `select run_key, recipe, schedule_id, kind, due_at, deadline_at, reason, trace_id from run where state = 'due'

@@ -178,7 +178,10 @@ export function addOrder(
   return order;
 }
 
-/** Records the rejected order of a sender that gets no answer, such as a triggered conditional order. */
+/**
+ * Records a rejected order that no call placed, so that no caller gets an answer: for example, the order of a triggered
+ * conditional order.
+ */
 export function addRejected(state: State, terms: OrderTerms, reason: Refusal): LiveOrder | undefined {
   const instrument = state.market.instrument(terms.symbol);
   if (instrument === undefined) return undefined;

@@ -151,7 +151,10 @@ function describe(issue: Pick<Issue, "path" | "value" | "expected">, fields: Fie
   return `${name}: expected ${codesOf(info, issue.expected) ?? issue.expected}`;
 }
 
-/** Returns the codes for the names that a member accepts. A rule over several members keeps its own text. */
+/**
+ * Returns the codes for the names that a member accepts. Returns `undefined` if the issue is about a rule over several
+ * members. The message then keeps the text of that rule.
+ */
 function codesOf(info: FieldInfo | undefined, expected: string): string | undefined {
   const { dictionary, expected: usual } = info?.type ?? {};
   if (dictionary === undefined || expected !== usual) return undefined;

@@ -171,7 +171,7 @@ async function recipesFor(answers: Answers, root: URL): Promise<PlannedFile[]> {
   );
 }
 
-/** Quotes codes that YAML would read as numbers. */
+/** Puts quotation marks around codes that YAML would read as numbers. */
 const quoted = (code: string, index: number) =>
   `${index === 0 ? "" : " "}${/^\d/.test(code) ? `"${code}"` : code}`;
 

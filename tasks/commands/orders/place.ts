@@ -104,7 +104,10 @@ function paramsOf(
   };
 }
 
-/** Returns a number as it is sent, so that the words show `100` for `1e2`. The operation checks everything else. */
+/**
+ * Returns a number in the form in which it is sent. So the description of the order shows `100` for `1e2`. The
+ * operation checks everything else.
+ */
 const digitsOf = (given: string): string => /e/i.test(given) && isDecimal(given) ? normalize(given) : given;
 
 function daysOf(given: string): number {
