@@ -241,9 +241,9 @@ function byTopic(entries: Iterable<Entry>): Map<PushTopic, WatchedSecurity[]> {
 }
 
 /**
- * Returns a filter for the events of a watch: pushes of its topics for its securities, and all events that
- * are not market data, such as gaps. Securities are compared by symbol, which is unique because of its
- * suffix.
+ * Returns a filter for the events of a watch. It passes the pushes of the watch's topics for its securities, and all
+ * events that are neither market data nor order pushes, such as gaps. Securities are compared by symbol, which is
+ * unique because of its suffix.
  */
 export function watchFilter({ topics, securities }: Watch): (event: TransportEvent) => boolean {
   const types = new Set<string>(topics.map((topic) => eventOfTopic[topic]));

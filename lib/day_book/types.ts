@@ -329,7 +329,7 @@ export type CheckName =
    * broker returns the account's funds.
    */
   | "empty"
-  /** The fills that the store has of rebalancing orders are among the exported fills. */
+  /** The fills that the store has of rebalancing orders agree with the exported fills. */
   | "rebalance"
   /** The files of the day are unchanged since the export wrote them. */
   | "files";

@@ -133,7 +133,7 @@ function everyFirings(
     throw new TypeError(
       `Cannot start it every ${
         everyMs / 1000
-      } s with another system: such systems start a recipe at most once a minute; use "hsgate schedule"`,
+      } s with another system: such systems start a recipe only at whole minutes; use "hsgate schedule"`,
     );
   }
   const minutes = everyMs / MINUTE_MS;

@@ -47,7 +47,7 @@ for (const [what, data] of Object.entries(empties)) {
         `${DAY}.disputed-1`,
       ]]);
       assertEquals(book.files(`${DAY}.disputed-1`), beside);
-      // The control: once the broker answers again, the day is kept and the disputed reading is removed.
+      // The control: once the broker answers again, the day is final and the disputed reading is removed.
       book.broker.answer = () => undefined;
       book.broker.script = bookOf("hk", 20);
       const last = await book.exportDay();

@@ -273,7 +273,7 @@ testBoth("a custom step that catches a lost answer and orders again sends only o
   assertEquals([refused.run, refused.sent], [`${KEY} ok live`, 1]);
 });
 
-Deno.test("no client method sends a second write while the first has an unknown outcome, but cancellations work", async () => {
+Deno.test("no client method sends a second write while the first has an unknown outcome, but after a lost cancellation other cancellations work", async () => {
   const places: ((client: Client) => Promise<unknown>)[] = [
     (client) => client.orders.place(ORDER),
     (client) => client.call(orderOperations.place, ORDER),

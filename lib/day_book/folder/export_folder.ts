@@ -3,10 +3,10 @@
  * or absent.
  *
  * A day is written into `.<day>.partial`, synced to the disk, and renamed. If it replaces a folder, the old folder is
- * first renamed to `.<name>.previous`. Before a folder is removed, it is renamed to `.<name>.dropped`. The next
- * export cleans up after a crash: it restores a `previous` folder if the day has no other folder, and removes all
- * other leftovers. A reading that contradicts a day has its own folder, `<day>.disputed-1` and so on. If a later export
- * reads the same data again, it uses the same folder.
+ * first renamed to `.<name>.previous`. Before a folder is removed, it is renamed to `.<name>.dropped`. The next export
+ * cleans up after a crash: it restores a `previous` folder if there is no folder of its name, and removes all other
+ * leftovers. A reading that contradicts a day has its own folder, `<day>.disputed-1` and so on. If a later export reads
+ * the same data again, it uses the same folder.
  *
  * @module
  */

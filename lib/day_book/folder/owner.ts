@@ -195,7 +195,7 @@ async function firstRow(
   lists.sort((a, b) => Number(isOrders(b.spec.list)) - Number(isOrders(a.spec.list)));
   for (const { market, spec } of lists) {
     for (const operation of [spec.history, spec.today]) {
-      // A row without a date is from the requested days.
+      // A row of the history without a date is from the requested days, a row of today's list from today.
       const usual = operation === spec.today ? dateIn(market, now) : from;
       try {
         for await (const { rows } of sourceOf(client, operation, { market, from, to }, { signal }).pages) {

@@ -41,7 +41,10 @@ interface Row extends ShownSlot {
   plan?: string;
 }
 
-/** Lists the next slots of each recipe; the recipe with the earliest slot comes first. */
+/**
+ * Lists the next slots: by recipe, the one with the earliest slot first, or all slots by time with `--by-time` or
+ * `--json`.
+ */
 export async function run({ args, flags, host }: NextInput): Promise<number> {
   const count = countOf(flags.count ?? "3");
   const view = listView(flags);

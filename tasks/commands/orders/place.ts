@@ -1,5 +1,5 @@
 /**
- * Runs `hsgate buy` and `hsgate sell`, and sends any order write through the desk.
+ * Runs `hsgate buy` and `hsgate sell`. Shows any order write in words, asks, and prints what was sent.
  *
  * @module
  */

@@ -12,7 +12,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 /**
  * Returns an operation by its hsgate name, the broker's name, or a gateway path such as `trade/TradeEntrust`.
  *
- * @throws {UsageError} If there is no such operation. The message names the nearest one.
+ * @throws {UsageError} If there is no such operation. The message names a similar one, or the operations of a family.
  */
 export function namedOperation(given: string): AnyOperation {
   const last = given.split("/").at(-1) ?? "";
