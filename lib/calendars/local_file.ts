@@ -65,7 +65,8 @@ export async function parseLocalFile(text: string, file: string): Promise<LocalF
 /**
  * Parses JSON.
  *
- * @throws {InvalidParamsError} If the text is not JSON, or names a member twice. For text that is not JSON, names the line.
+ * @throws {InvalidParamsError} If the text is not JSON, or names a member twice. For text that is not JSON, the error
+ * names the line.
  */
 export function parseJson(text: string, file: string): unknown {
   const fail = (path: string, value: unknown, expected: string) =>

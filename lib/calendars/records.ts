@@ -95,7 +95,8 @@ export function readHours(hours: string): Stretch[] {
 /** Compares versions, `year.month.number`, number by number. Returns a negative number if `a` is older. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((version) => version.split(".").map(Number));
-  for (const [place, number] of left!.entries()) { // the array above has two versions, so `left` and `right` exist
+  // The array above has two versions, so `left` and `right` exist.
+  for (const [place, number] of left!.entries()) {
     const other = right![place] ?? 0;
     if (number !== other) return number - other;
   }

@@ -18,7 +18,9 @@ export const trust = command({
   usage: "[DIR | FILE | NAME …]",
   args: [0, 1000],
   details: `A recipe that reads from the configured broker and writes files below the folder of
-its run needs no trust. A recipe that needs more rights runs only after this command. Such a recipe runs a program or TypeScript, reads a file or an environment variable, connects to a host, or writes at the broker. The command shows what each recipe asks for, asks
+its run needs no trust. A recipe that needs more rights runs only after this command.
+Such a recipe runs a program or TypeScript, reads a file or an environment variable,
+connects to a host, or writes at the broker. The command shows what each recipe asks for, asks
 once, and records the hash of the recipe and of all its code. After an edit you must trust the recipe again. With a recipe, you also
 trust the recipes that it runs; an edit of one of them ends the trust too.
 

@@ -99,7 +99,8 @@ export class ExportFolder implements Disposable {
    */
   checkBegun(day: string): void {
     const folder = this.#hidden(day, "partial");
-    const { dev, ino } = Deno.lstatSync(folder); // if the folder is a link, these are the device and the inode of the link itself
+    // If the folder is a link, these are the device and the inode of the link itself.
+    const { dev, ino } = Deno.lstatSync(folder);
     if (dev === this.#begun?.dev && ino === this.#begun.ino) return;
     throw new DayBookError(
       `Cannot export into "${this.out}": another program replaced the folder of the unfinished day; choose a folder ` +

@@ -264,7 +264,8 @@ function coversKept(
   const before = differences.count;
   const { day } = kept.summary;
   const now = [
-    ...[...parts, ...others].map((part) => part.reading(NEW, false)), // `false` for `isCleared`: the comparison uses it only for the earlier reading, and the new reading is the later one
+    // `false` for `isCleared`: the comparison uses it only for the earlier reading, and the new reading is the later one.
+    ...[...parts, ...others].map((part) => part.reading(NEW, false)),
     ...rebalance?.readings(NEW) ?? [],
   ];
   for (const reading of kept.readings()) {

@@ -182,8 +182,8 @@ interface Chain {
 
 /**
  * Returns today's orders with the quantity and price that the limits count. An order counts in full even if it is
- * cancelled or expires. An order is left out only if it never reached the broker, or if the broker rejected all of it. An
- * amended order counts with its largest quantity and its highest price.
+ * cancelled or expires. An order is left out only if it never reached the broker, or if the broker rejected all of it.
+ * An amended order counts with its largest quantity and its highest price.
  */
 function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
   return check.once("chains", async () => {
