@@ -244,9 +244,20 @@ Deno.test("United States: the band of a stock whose previous close is 3.00 or le
     return pauses.between("AAPL", newYork("2025-08-18", "11:59:00"), newYork("2025-08-18", "15:00:00"))
       .length > 0;
   };
-  const cases = [["2.50", "2.75"], ["2.50", "3.15"], ["0.50", "0.58"], ["0.50", "0.70"], ["0.10", "0.13"], [
+  const cases = [["2.50", "2.75"], ["2.50", "3.15"], ["0.60", "0.73"], ["0.50", "0.58"], ["0.50", "0.70"], [
+    "0.10",
+    "0.13",
+  ], [
     "0.10",
     "0.20",
   ]];
-  assertEquals(cases.map(([close, to]) => isPaused(close!, to!)), [false, true, false, true, false, true]);
+  assertEquals(cases.map(([close, to]) => isPaused(close!, to!)), [
+    false,
+    true,
+    false,
+    false,
+    true,
+    false,
+    true,
+  ]);
 });

@@ -129,6 +129,25 @@ Deno.test("an intent may have the owner's identical order only if the owner amen
   assertEquals([check({}, { by: "owner" }, ["two"]), check({}, {}, ["one"])], [wrong, wrong]);
 });
 
+Deno.test("an intent has no order that the owner placed more than 61 s before it was sent, unless a clock has jumped", () => {
+  const check = (placedAt: number, { by = "owner", hasJumped = false } = {}) =>
+    // The invariant reads only these members.
+    invariants["own-orders"].check({
+      swarm: {
+        truth: { orders: new Map([["o", { by, call: 1 }]]), executed: [{ at: placedAt }] },
+        strikes: { hasJumped },
+      },
+      intents: [{ id: "one", kind: "place", orderIds: ["o"], sentAt: 100_000 }],
+      claims: new Map(),
+    } as unknown as CheckData);
+  assertEquals(check(38_999), "intent one has order o, which the owner had placed before");
+  assertEquals([check(39_000), check(38_999, { hasJumped: true }), check(38_999, { by: "desk" })], [
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
 Deno.test("a write may stay unknown for a person if the owner has amended its order", () => {
   const check = (fields: object, isAmendedByOwner: boolean) => {
     const intent = {
