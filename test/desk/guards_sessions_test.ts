@@ -1,5 +1,5 @@
 /** Tests of when each market accepts an order: the first and the last second of each period. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { BrokerError } from "../../lib/errors.ts";
 import { assertRefuses, check, ORDER as HK, quoteTime } from "./guards_market.ts";
 
@@ -115,6 +115,14 @@ Deno.test("session: an amendment has the hours with which its order was placed, 
   const { orderType: _, ...terms } = FUTURE;
   const future = { operation: "futures.amend", ...terms };
   assertEquals([await passes(afterHours, future, night), await passes(FUTURE, future, night)], [true, false]);
+  // Hong Kong's stocks have no extended hours, so a refusal does not name them.
+  const orders = [{ ...HK, orderId: "7", side: "buy" }];
+  const amendment = { market: "hk", symbol: HK.symbol, orderId: "7", quantity: "100", price: HK.price };
+  const error = await assertRejects(
+    () => check(amendment, { operation: "orders.amend", now: night, limits, orders }),
+    BrokerError,
+  );
+  assert(!error.message.includes("extended hours"), error.message);
 });
 
 Deno.test("session: a dark-pool order passes at any time, because only the broker checks it", async () => {

@@ -62,9 +62,10 @@ async function approvedTerms(check: Check): Promise<ApprovedTerms | undefined> {
  */
 async function wasExtended(
   { store, account, machine }: GuardDeps,
-  { orderId }: OrderParams,
+  { orderId, market }: OrderParams,
 ): Promise<boolean> {
-  if (orderId === undefined) return false;
+  // Of the markets that a write can name, only the United States have extended hours; futures name none.
+  if (orderId === undefined || market !== undefined && market !== "us") return false;
   const owner = (await ownedOrders(store, account, machine.now() - LONGEST_ORDER_MS)).get(orderId);
   const placed = owner === undefined ? undefined : await findIntent(store, owner.intent);
   return placed === undefined || isForExtendedHours(placed.params);
