@@ -298,17 +298,22 @@ export function amendableTerms(order: SeenOrder): Record<string, string> {
 const isSame = (one: string, other: string): boolean =>
   isDecimal(one) && isDecimal(other) ? compare(one, other) === 0 : one === other;
 
+/** Terms of an order that an amendment may change, as a row of a list or an intent shows them. */
+type Amendable = Partial<Record<typeof amendable[number], string>>;
+
 /**
- * Returns two facts about an amendment. `has` returns whether given terms have all requested values. `isChange` says
- * whether at least one term had another value before.
+ * Returns what is known about an amendment: `has` returns whether given terms have all requested values; `hasBut` does
+ * the same, except for the quantity. `isChange` says whether at least one term had another value before.
  */
 function amendmentOf(intent: Intent) {
   const { earlier } = intent;
   const terms = termsOf(intent);
   const wanted = amendable.flatMap((name) => terms[name] === undefined ? [] : [[name, terms[name]] as const]);
+  const fits = (shown: Amendable, values: typeof wanted) =>
+    values.every(([name, value]) => shown[name] !== undefined && isSame(shown[name], value));
   return {
-    has: (shown: Partial<Record<typeof amendable[number], string>>) =>
-      wanted.every(([name, value]) => shown[name] !== undefined && isSame(shown[name], value)),
+    has: (shown: Amendable) => fits(shown, wanted),
+    hasBut: (shown: Amendable) => fits(shown, wanted.filter(([name]) => name !== "quantity")),
     isChange: wanted.some(([name, value]) => earlier?.[name] !== undefined && !isSame(earlier[name], value)),
   };
 }
@@ -330,8 +335,8 @@ export function laterProofOf(amendment: Intent, later: readonly Intent[]): Inten
 
 /**
  * An amendment was executed if it changes a term, and if the order now has the requested terms. It was also executed if
- * a new order with these terms has replaced the order. If the order has its earlier terms, that proves nothing: another
- * program may have set them again.
+ * a new order with these terms has replaced the order, or if the broker has split the amended order. If the order has
+ * its earlier terms, that proves nothing: another program may have set them again.
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { market, symbol, side } = termsOf(intent);
@@ -348,18 +353,19 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
     const owner = others.owners.get(order.orderId);
     return owner === undefined || owner.intent === others.owners.get(target)?.intent;
   };
+  const added = [...reading.orders.values()].filter((order) =>
+    order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
+    isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.readSince) &&
+    (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
+    !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
+  );
   // If an order is completely filled, nothing remained that a new order could replace.
-  const fresh = old?.state === "filled"
-    ? []
-    : [...reading.orders.values()].filter((order) =>
-      order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
-      isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.readSince) &&
-      (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
-      has(order) && !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
-    );
+  const fresh = old?.state === "filled" ? [] : added.filter(has);
   if (fresh.length === 0) {
-    return old !== undefined && has(old)
-      ? { is: "sent", orderIds: [old.orderId] }
+    if (old !== undefined && has(old)) return { is: "sent", orderIds: [old.orderId] };
+    const parts = old && partsOfAmended(intent, old, added);
+    return parts !== undefined
+      ? { is: "sent", orderIds: [target, ...idsOf(parts)] }
       : { is: "unprovable", missing: "a person's decision, or an order with the new terms in the lists" };
   }
   const isOldLive = old?.state === undefined || !endedStates.includes(old.state);
@@ -368,6 +374,37 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
     return { is: "ambiguous", orderIds, why: "the old order and a new one may both be in the market" };
   }
   return { is: "sent", orderIds: idsOf(fresh) };
+}
+
+/**
+ * If an amendment asks for more than the broker's maximum, the broker gives the order a part of the quantity and places
+ * new orders for the rest. Returns these new orders. `undefined` if the lists do not prove the split:
+ * - the order has the requested terms, except for the quantity, and it is not smaller than before;
+ * - the order itself has changed, because new orders alone may be somebody else's;
+ * - the order and the new orders with the same terms have exactly the requested quantity.
+ */
+function partsOfAmended(
+  intent: Intent,
+  old: SeenOrder,
+  added: readonly SeenOrder[],
+): readonly SeenOrder[] | undefined {
+  const { earlier } = intent;
+  const { quantity } = termsOf(intent);
+  const { hasBut } = amendmentOf(intent);
+  if (quantity === undefined || old.quantity === undefined || earlier?.quantity === undefined) {
+    return undefined;
+  }
+  const { price } = old;
+  const isChanged = amendable.some((name) => {
+    const [before, now] = [earlier[name], old[name]];
+    return before !== undefined && now !== undefined && !isSame(before, now);
+  });
+  if (!isChanged || !hasBut(old) || compare(old.quantity, earlier.quantity) < 0) return undefined;
+  const parts = added.filter((order) =>
+    hasBut(order) && order.quantity !== undefined && order.orderType === old.orderType &&
+    price !== undefined && order.price !== undefined && compare(order.price, price) === 0
+  );
+  return parts.length > 0 && compare(totalOf([old, ...parts]), quantity) === 0 ? parts : undefined;
 }
 
 /**

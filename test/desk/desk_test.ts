@@ -318,6 +318,26 @@ deskTest("cancellations and amendments with lost answers are resolved by the lis
 });
 
 deskTest(
+  "an amendment whose answer was lost and which the broker has split is resolved, and its parts are followed",
+  async (testAccount) => {
+    const { trader, simulator: { faults }, intents, orderIds, pass } = testAccount;
+    const before = await orderIds();
+    const { orderId } = await trader.orders.place({ ...ORDER, price: "0.30" });
+    faults.arm({ kind: "lost-answer", operation: "orders.amend" });
+    const amend = { market: "hk", symbol: "00700.HK", orderId, price: "0.31" } as const;
+    assertEquals(await trader.orders.amend({ ...amend, quantity: "800000" }), { orderId });
+    assertEquals(faults.struck("lost-answer"), 1);
+    await pass(60_000);
+    const parts = (await orderIds()).filter((id) => !before.includes(id)).sort();
+    assertEquals(
+      (await intents()).map(({ kind, state, orderIds }) => [kind, state, [...orderIds].sort()]),
+      [["amend", "working", parts], ["place", "working", parts]],
+    );
+    assertEquals(parts.length, 3);
+  },
+);
+
+deskTest(
   "the answer to an amendment and the order that it created are recorded together or not at all",
   async (testAccount) => {
     const { store, trader, last, pass } = testAccount;

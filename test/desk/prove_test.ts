@@ -380,6 +380,66 @@ Deno.test("an amendment cannot have replaced an order that was filled completely
   assertEquals(judge(lost, readingWith(amended, fresh), alone), { is: "sent", orderIds: ["1"] });
 });
 
+Deno.test("a lost amendment that the broker has split is proven by the changed order and its new parts together", () => {
+  const lost = amendment({ quantity: "800", price: "549" });
+  const amended = order("1", { quantity: "300", price: "549" });
+  const parts = [
+    order("2", { quantity: "300", price: "549" }),
+    order("3", { quantity: "200", price: "549" }),
+  ];
+  const split = { is: "sent", orderIds: ["1", "2", "3"] } as const;
+  assertEquals(judge(lost, readingWith(amended, ...parts), alone), split);
+  const filled = { ...amended, state: "filled", filled: "300" } as const;
+  assertEquals(judge(lost, readingWith(filled, ...parts), alone), split);
+  const larger = amendment({ quantity: "800", price: "550" });
+  const samePrice = [amended, ...parts].map((each) => ({ ...each, price: "550" }));
+  assertEquals(judge(larger, readingWith(...samePrice), alone), split);
+
+  const cases: Record<string, ReturnType<typeof judge>> = {
+    "a part is missing": judge(lost, readingWith(amended, parts[0]!), alone),
+    "there is one order too many": judge(
+      lost,
+      readingWith(amended, ...parts, { ...parts[1]!, orderId: "4" }),
+      alone,
+    ),
+    "a part has another price": judge(
+      lost,
+      readingWith(amended, parts[0]!, { ...parts[1]!, price: "548" }),
+      alone,
+    ),
+    "a part sells": judge(lost, readingWith(amended, parts[0]!, { ...parts[1]!, side: "sell" }), alone),
+    "a part has another type": judge(
+      lost,
+      readingWith(amended, parts[0]!, { ...parts[1]!, orderType: "enhanced-limit" }),
+      alone,
+    ),
+    "a part belongs to another intent": judge(
+      lost,
+      readingWith(amended, ...parts),
+      among([], { "1": "placed", "3": "other" }),
+    ),
+    "a part was known before": judge({ ...lost, known: ["1", "3"] }, readingWith(amended, ...parts), alone),
+    "the order has its earlier price": judge(
+      lost,
+      readingWith({ ...amended, price: "550" }, ...parts),
+      alone,
+    ),
+    // Somebody else may have placed the new orders.
+    "the order has not changed": judge(
+      { ...larger, earlier: { quantity: "300", price: "550" } },
+      readingWith(...samePrice),
+      alone,
+    ),
+    // The broker never makes an order smaller to split it.
+    "the order is smaller than before": judge(
+      { ...lost, earlier: { quantity: "400", price: "550" } },
+      readingWith(amended, ...parts),
+      alone,
+    ),
+  };
+  for (const [what, { is }] of Object.entries(cases)) assertEquals(is, "unprovable", what);
+});
+
 Deno.test("a cancellation counts as not executed only while every one of its orders is open", () => {
   const cancel = intent({
     kind: "cancel",
