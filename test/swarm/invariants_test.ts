@@ -175,14 +175,13 @@ Deno.test("a write belongs to the process that has the run", () => {
   const intent = {
     id: "one",
     operation: "orders.place",
-    state: "sent",
     sentAt: 1_000,
     why: { runKey: "buy/s1/2025-08-15" },
   };
-  const check = (run: { state: string; holder: string; lease_until?: number } | undefined) =>
+  const check = (run: { state: string; holder: string; lease_until?: number } | undefined, state = "sent") =>
     // The invariant reads only these members.
     invariants.lease.check({
-      sent: [intent],
+      sent: [{ ...intent, state }],
       runs: new Map([[intent.why.runKey, run]]),
       writers: new Map([["one", { name: "scheduler-1", number: 4 }]]),
     } as unknown as CheckData);
@@ -198,6 +197,8 @@ Deno.test("a write belongs to the process that has the run", () => {
     check({ state: "running", holder: "scheduler-2 5" }),
     `${by} in scheduler-1 4, and scheduler-2 5 has the run`,
   );
+  // The process gave the write up before its first byte and ended its run, in the event of the record.
+  assertEquals(check({ state: "failed", holder: "scheduler-1 4" }, "abandoned"), undefined);
 });
 
 const order = (fields: object) => ({ quantity: "200", filled: "0", status: "waiting", ...fields });
