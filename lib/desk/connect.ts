@@ -11,6 +11,9 @@ import {
 } from "../client/connect.ts";
 import type { Client } from "../client/client.ts";
 import type { LimitTexts } from "../client/limits.ts";
+import { shownLine } from "../shown_text.ts";
+import type { DirectOptions } from "../transports/direct/mod.ts";
+import type { GatewayOptions } from "../transports/gateway.ts";
 import type { Trading } from "./trading.ts";
 import { lazily } from "../lazy.ts";
 
@@ -37,6 +40,91 @@ export interface StoreOptions {
 const NO_STORE =
   'this client has no store to record the order in; give connect() a store, such as store: "hsgate.db"';
 
+/** Every option of {@linkcode connect}. The types of these three tables make sure that none is missing. */
+const optionNames: Record<keyof (ConnectOptions & DirectConnectOptions & StoreOptions), true> = {
+  gateway: true,
+  direct: true,
+  tradePassword: true,
+  tradePasswordKey: true,
+  fundAccounts: true,
+  store: true,
+  by: true,
+  limits: true,
+  retry: true,
+  machine: true,
+  noOrders: true,
+  onWrite: true,
+};
+const gatewayNames: Record<keyof GatewayOptions, true> = {
+  url: true,
+  push: true,
+  pushIdleMs: true,
+  tradePasswordKey: true,
+  plainHttp: true,
+  timeoutMs: true,
+  maxAnswerBytes: true,
+  readOnly: true,
+};
+const directNames: Record<keyof DirectOptions, true> = {
+  url: true,
+  tradeServer: true,
+  quoteServer: true,
+  country: true,
+  mobile: true,
+  password: true,
+  deviceId: true,
+  privateKey: true,
+  platformKey: true,
+  tradePassword: true,
+  readOnly: true,
+  parameters: true,
+  caCerts: true,
+  trade: true,
+  leaseFolder: true,
+  program: true,
+  timeoutMs: true,
+  connectTimeoutMs: true,
+  heartbeatMs: true,
+  keepLoginMs: true,
+  probe: true,
+  reconnect: true,
+  claimLevel2: true,
+  tokenMs: true,
+  allowUnsigned: true,
+  padding: true,
+  renewAtSerial: true,
+  machine: true,
+  env: true,
+};
+
+/**
+ * Throws if an option is unknown. A notebook does not check types, so a wrong name, such as `readonly`, would otherwise
+ * switch a protection off without a word.
+ */
+async function refuseUnknown(options: (ConnectOptions | DirectConnectOptions) & StoreOptions): Promise<void> {
+  await refuseUnknownIn("", options, optionNames);
+  const { gateway, direct } = options as Partial<ConnectOptions & DirectConnectOptions>;
+  if (gateway !== undefined && direct !== undefined) {
+    throw new TypeError("Cannot connect: the options name both a gateway and the direct transport; name one");
+  }
+  if (gateway !== undefined && typeof gateway !== "string") {
+    await refuseUnknownIn("gateway.", gateway, gatewayNames);
+  }
+  if (direct !== undefined) await refuseUnknownIn("direct.", direct, directNames);
+}
+
+/** Throws if an object has an unknown member. The error does not show the value, which may be a secret. */
+async function refuseUnknownIn(place: string, options: unknown, known: Record<string, true>): Promise<void> {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError('Cannot connect: the options must be an object, such as { gateway: "http://…" }');
+  }
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  const { knownNames } = await import("../client/nearest.ts");
+  const what = `there is no option "${place}${unknown}"${knownNames(unknown, Object.keys(known))}`;
+  throw new TypeError(`Cannot connect: ${shownLine(what)}`);
+}
+
 /**
  * Resolves to a client of the local gateway or of the platform itself. Nothing is sent before the first call, unless
  * the store has open intents: the desk then reads the broker's lists at once. With a store, guard rails check each
@@ -44,7 +132,7 @@ const NO_STORE =
  * the broker's lists.
  *
  * @throws {InvalidParamsError} If a limit is unreadable.
- * @throws {TypeError} If an address or a key is unreadable.
+ * @throws {TypeError} If an option is unknown, or an address or a key is unreadable.
  * @throws {StoreError} If the store cannot be used.
  * @example Print the funds of the Hong Kong account
  * ```ts ignore
@@ -66,8 +154,10 @@ export function connect(options: ConnectOptions & StoreOptions): Promise<Client>
 /** Creates a client over the direct transport. It treats order writes like the client over the gateway. */
 export function connect(options: DirectConnectOptions & StoreOptions): Promise<DirectClient>;
 export async function connect(
-  { store, by, limits, ...options }: (ConnectOptions | DirectConnectOptions) & StoreOptions,
+  given: (ConnectOptions | DirectConnectOptions) & StoreOptions,
 ): Promise<Client> {
+  await refuseUnknown(given);
+  const { store, by, limits, ...options } = given;
   const connected = (own: ConnectOptions | DirectConnectOptions) =>
     "direct" in own ? connectOnly(own) : connectOnly(own);
   if (store === false) return await connected(options);

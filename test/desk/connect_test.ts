@@ -37,6 +37,34 @@ Deno.test("connect() without a store sends no order by any method, and its error
   assertEquals(sent(), 1);
 });
 
+Deno.test("connect() refuses an option that does not exist, and does not show its value", async () => {
+  const gateway = { url: "http://127.0.0.1:11111" };
+  const cases: [options: object, text: string][] = [
+    [{ gateway, tradePasword: "secret" }, 'no option "tradePasword"; did you mean "tradePassword"?'],
+    [{ gateway, limit: { liveTrading: "allow" } }, 'no option "limit"; did you mean "limits"?'],
+    [{ gateway: { ...gateway, readonly: "yes" } }, 'no option "gateway.readonly"; did you mean "readOnly"?'],
+    [{ gateway: { ...gateway, "x\n\u001b[2J": 1 } }, 'no option "gateway.x'],
+    [{ direct: { keys: "secret" } }, 'no option "direct.keys"'],
+    [{ gateway, direct: {} }, "both a gateway and the direct transport"],
+    [{ direct: "secret" }, "must be an object"],
+    ["secret" as unknown as object, "must be an object"],
+    [undefined as unknown as object, "must be an object"],
+  ];
+  for (const [options, text] of cases) {
+    for (const store of [{}, { store: false as const }]) {
+      const given = typeof options === "object" ? { ...options, ...store } : options;
+      // The types forbid these options; a notebook does not check types.
+      const error = await assertRejects(
+        () => connect(given as Parameters<typeof connect>[0]),
+        TypeError,
+        text,
+      );
+      const isShown = ["secret", "\n", "\u001b"].some((each) => error.message.includes(each));
+      assertEquals(isShown, false, error.message);
+    }
+  }
+});
+
 Deno.test("connect() with a store records each order, and a second program on the same store finds it", async () => {
   await using testAccount = await openSimulatedAccount();
   using folder = await temporaryFolder();
