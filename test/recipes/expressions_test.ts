@@ -182,6 +182,17 @@ Deno.test("a budget counts the work of a function before the function starts", (
   assertEquals(valueOf(`string(bytes('a') + bytes('b')) == 'ab' && bytes('{"a": 1}').json().a == 1.0`), true);
 });
 
+Deno.test("json() refuses a text that it would change", () => {
+  const cases: [json: string, text: string][] = [
+    ['{"quantity": 12345678901234567890}', "the number 12345678901234567890 would lose digits"],
+    ['{"a": [{"b": 1, "b": 2}]}', 'the JSON text has "b" twice'],
+  ];
+  for (const [json, text] of cases) {
+    assertThrows(() => valueOf(`bytes('${json}').json().a == 1.0`), Error, text);
+  }
+  assertEquals(valueOf(`bytes('{"a": "12345678901234567890"}').json().a`), "12345678901234567890");
+});
+
 Deno.test("every function of expressions has a cost", () => {
   const offered = new Environment().getDefinitions().functions.map(({ name }) => name);
   assertEquals(offered.filter((name) => costs[name] === undefined), []);

@@ -7,6 +7,7 @@
  * @module
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
+import { parseExactly, repeatedMember } from "../../json_text.ts";
 import type { RunWork } from "../compiled.ts";
 import { type LinearPattern, linearPattern } from "./linear_pattern.ts";
 
@@ -311,8 +312,18 @@ function evaluateOfCall(node: Evaluated & { op: "call" | "rcall" }, meter: Meter
   return (evaluator, _node, context) => {
     const values = parts.map((part) => evaluator.run(part, context));
     meter.budget.spend(cost(values, meter.budget));
+    if (node.args[0] === "json") refuseChangedJson(values[0]);
     return node.op === "rcall" ? node.handle(values, evaluator, node) : node.handle(values, node, evaluator);
   };
+}
+
+/** Throws if the package's `json()` would silently change a JSON text: it rounds numbers and drops repeated members. */
+function refuseChangedJson(bytes: unknown): void {
+  if (!(bytes instanceof Uint8Array)) return;
+  const text = new TextDecoder().decode(bytes);
+  parseExactly(text);
+  const member = repeatedMember(text);
+  if (member !== undefined) throw new SyntaxError(`the JSON text has ${JSON.stringify(member)} twice`);
 }
 
 /** Implements `matches` without the engine's regular expressions, which may never end. */
