@@ -45,7 +45,7 @@ const atBroker = ["acknowledged", "working", "part-filled"] as const;
 /** States in which an order ends, as the broker's lists show it. */
 const brokerEnds = ["filled", "cancelled", "rejected", "expired"] as const;
 
-const shownByLists = (except?: IntentState): Change[] =>
+const shownByLists = (except: IntentState): Change[] =>
   [...atBroker, ...brokerEnds].filter((to) => to !== except).map((to) => change(to, "list"));
 /**
  * Changes that are allowed after a known outcome. A late answer that names another order, or that contradicts the
@@ -61,9 +61,9 @@ const unclearParts: readonly Change[] = [change("ambiguous", "answer", "list"), 
 /** Every state of an intent, with the changes that are allowed from it. */
 export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   /** Recorded; nothing was sent. */
-  planned: [change("approved", "desk", "person"), change("abandoned", "desk", "person")],
-  /** Allowed by every guard rail and, if needed, by a person; nothing was sent. */
-  approved: [change("sent", "desk"), change("abandoned", "desk", "person")],
+  planned: [change("approved", "desk"), change("abandoned", "desk")],
+  /** Allowed by every guard rail; nothing was sent. */
+  approved: [change("sent", "desk"), change("abandoned", "desk")],
   /** Committed to the store just before the first byte is sent. Bytes may have been sent. */
   sent: [
     change("acknowledged", "answer"),
@@ -73,7 +73,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     change("cancelled", "answer"),
     // The answer, or the process that was about to send, proves that the broker never received the request.
     change("abandoned", "answer", "desk"),
-    change("unknown", "desk", "answer"),
+    change("unknown", "desk"),
   ],
   /** The broker has answered with the order's id. */
   acknowledged: [
@@ -97,8 +97,8 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   expired: corrections,
   /** Bytes may have been sent, and no answer says whether the broker executed the request. */
   unknown: [
+    // Lists that show an order's end, too, first prove that the broker had the request.
     change("acknowledged", "answer", "list", "person"),
-    ...shownByLists("acknowledged"),
     change("rejected", "answer"),
     change("cancelled", "answer"),
     change("abandoned", "answer", "list", "person"),
