@@ -1,7 +1,6 @@
 /**
- * Merges two independent records of trading days. If they differ, a ruling with a source decides. A difference without
- * a
- * ruling is a problem, and no data is built.
+ * Merges two independent records of trading days. If they differ, a ruling with a source decides. A
+ * difference without a ruling is a problem, and no data is built.
  *
  * @module
  */
