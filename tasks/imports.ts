@@ -1,12 +1,13 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Checks the imports of all files. Fails if a folder of lib (a "room") imports a room that is later in `order`, if
- * files
- * import each other in a circle, if a package is imported outside its room, or if a plain gateway call, a run or an
- * order
- * would load code that it does not need. Also fails if a file outside the rooms for SQL contains an SQL statement, or
- * if
- * a dynamic import does not go through `lazily`.
+ * Checks the imports of all files. Fails in these cases:
+ *
+ * - a folder of lib (a "room") imports a room that does not come before it in `order`;
+ * - files import each other in a circle;
+ * - a file outside `lib/std` imports `deno-std`;
+ * - a plain gateway call, a run or an order would load packages or files that it does not need;
+ * - a file outside the rooms for SQL contains an SQL statement;
+ * - a dynamic import in lib does not go through `lazily`.
  *
  * @module
  */

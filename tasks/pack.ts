@@ -121,6 +121,7 @@ async function pack(out: string): Promise<string> {
 }
 
 if (import.meta.main) {
-  const { out } = parseArgs(Deno.args, { string: ["out"] }) as { out?: string }; // a flag of text
+  // The cast is safe, because `out` is declared as a string.
+  const { out } = parseArgs(Deno.args, { string: ["out"] }) as { out?: string };
   console.log(await pack(out ?? "."));
 }

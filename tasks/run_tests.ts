@@ -43,8 +43,7 @@ const MOST_AGAIN = 3;
 
 /**
  * Returns the files of the failed tests, each once, from the lines of a parallel run: `FILE => TEST ... FAILED`.
- * Returns
- * none if something else than these tests failed, such as a file that could not be loaded.
+ * Returns none if anything besides these tests failed, such as a file that could not be loaded.
  */
 export function failedFiles(output: string, failed: number): string[] {
   // deno-lint-ignore no-control-regex -- colours are escape sequences
@@ -56,10 +55,9 @@ export function failedFiles(output: string, failed: number): string[] {
 /**
  * Runs tests with the permissions that they need, prints their output, and resolves to the counts.
  *
- * Test files run in parallel, so a loaded machine may be too slow for one of them. If at most three files failed, they
- * run
- * once more, one after the other. If all of them pass then, they count as passed, and a line names them, because such a
- * test still needs a fix.
+ * Test files run in parallel, so a loaded machine may be too slow for one of them. If at most three files
+ * failed, they run once more, one after the other. If all of them pass then, they count as passed, and a line
+ * names them, because such a test still needs a fix.
  */
 export async function runTests(options: RunTestsOptions): Promise<Counts> {
   const { write = writeToTerminal } = options;

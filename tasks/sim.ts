@@ -193,7 +193,7 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
   const say = isJson ? note : out;
   say(`Simulated gateway at ${info.gatewayUrl}, pushes at ${info.pushAddress}, platform at ${info.authUrl}`);
   if (info.controlToken !== undefined) {
-    say(`Shows the notices that recipes send to ${info.gatewayUrl}${NOTICES_PATH}`);
+    say(`The simulator prints the notices that recipes send to ${info.gatewayUrl}${NOTICES_PATH}`);
   }
   if (flags.info !== undefined) {
     replaceFile(flags.info, `${line}\n`);
