@@ -73,7 +73,7 @@ function checkOwner(folder) {
   if (process.platform === "win32") return;
   const { uid, mode } = lstatSync(folder);
   if (uid === process.getuid() && (mode & 0o022) === 0) return;
-  fail(`Cannot run hsgate from "${folder}": another user may write into it; remove it, then try again`);
+  fail(`Cannot run hsgate from "${folder}": another user can write into it; remove it, then try again`);
 }
 
 /**
@@ -100,7 +100,7 @@ function copied(from, to) {
   } catch (error) {
     fail(
       `Cannot copy hsgate into "${folder}", where the command runs: ${error.message}; set XDG_DATA_HOME to a folder that ` +
-        "you may write",
+        "you can write to",
     );
   }
 }
@@ -128,7 +128,7 @@ const folder = dataFolder();
 const toolkit = join(folder, "toolkit");
 let deno = denoPath();
 if (copied(join(root, "toolkit"), toolkit)) console.error(`hsgate: copied version ${version} to "${folder}"`);
-// Another Deno is the user's own, and stays where it is.
+// A Deno outside node_modules belongs to the user and is used where it is, without a copy.
 if (deno.split(sep).includes("node_modules")) {
   const copy = join(folder, basename(deno));
   copied(deno, copy);

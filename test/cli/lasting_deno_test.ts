@@ -27,7 +27,7 @@ Deno.test({
 
       await Deno.chmod(path.replace(/\/deno$/, ""), 0o777);
       const { message } = assertThrows(() => lastingDeno(host, cached), Error) as Error;
-      assertStringIncludes(message, "another user may write into it");
+      assertStringIncludes(message, "another user can write into it");
     } finally {
       await Deno.remove(place, { recursive: true });
     }

@@ -190,7 +190,8 @@ async function configOf(
   if (named !== undefined) return absolute(relativeTo(here, absolute(named, here)), dir);
   // The image is built from this folder.
   const folders = inCluster ? [here, dir] : [dir];
-  // The commands name this file, so it must be trusted now. The file of the working folder was checked before.
+  // The written command lines name this settings file, so it must be trusted now. `loadSettingsOf` has
+  // checked only the file of the current folder.
   const there = inCluster ? undefined : await foundSettings(flags, host, dir);
   if (there?.refused !== undefined) throw there.refused.error;
   const found = await Promise.all(folders.map((folder) => exists(`${folder}/${FOUND_SETTINGS}`)));

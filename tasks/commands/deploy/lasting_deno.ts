@@ -9,9 +9,8 @@ import type { Host } from "../../terminal/host.ts";
 const CACHES = ["_npx", "dlx", ".cache", "Caches"];
 
 /**
- * Returns the path of the running Deno. If it is in a cache, copies it into the user's data folder, and returns the
- * path of
- * the copy.
+ * Returns the path of the running Deno. If it is in a cache, copies it into the user's data folder, and
+ * returns the path of the copy.
  *
  * @param running Path of the running Deno.
  */
@@ -25,7 +24,8 @@ export function lastingDeno(host: Pick<Host, "env" | "note">, running: string = 
   // On Windows there is neither a mode nor a user id.
   if (mode !== null && ((mode & 0o022) !== 0 || uid !== Deno.uid())) {
     throw new Error(
-      `Cannot copy Deno into "${folder}": another user may write into it; remove it, or name Deno with --deno`,
+      `Cannot copy Deno into "${folder}": another user can write into it; remove it, or name Deno with ` +
+        "--deno",
     );
   }
   if (exists(path)) return path;
