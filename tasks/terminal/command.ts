@@ -48,7 +48,7 @@ export interface Description<F extends Flags> {
   usage: string;
   /** Minimum and maximum number of positional arguments. */
   args: readonly [number, number];
-  /** Explanation for `--help`. It is wrapped to the screen, except for indented lines. */
+  /** Explanation for `--help`. It is wrapped to 80 characters, except for indented lines. */
   details?: string;
   flags: F;
   /** Shared flags that this command does not accept. */

@@ -126,8 +126,8 @@ function isOfSystem(error: unknown): error is Error {
 }
 
 /**
- * Matches an error of the system, because not every one has its own class: `No space left on device (os error 28):
- * writefile 'out/a.csv'`.
+ * Matches the message of a system error, because not every such error has its own class:
+ * `No space left on device (os error 28): writefile 'out/a.csv'`.
  */
 const OF_SYSTEM = /^([^\n]+?) \(os error \d+\)(?:: (\w+) '([^\n]*)')?$/;
 

@@ -22,9 +22,8 @@ export interface OutOptions {
   /** Write the whole line, however long it is. @default false */
   exact?: boolean;
   /**
-   * For JSON: returns whether hsgate has chosen the name of a member. Such a name is not hidden, even if a secret has
-   * the
-   * same text.
+   * For JSON: returns whether hsgate has chosen the name of a member. Such a name is not hidden, even if a
+   * secret has the same text.
    *
    * @default every name of letters only
    */

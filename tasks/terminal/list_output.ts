@@ -62,7 +62,7 @@ export function listView({ output, json, columns }: ListFlags): ListView {
 /**
  * Rejects flags of lists for a use of the command that prints no list.
  *
- * @param where What the command does instead, such as `with --send`.
+ * @param where The use that prints no list, such as `with --send`.
  * @throws {UsageError} If there is such a flag. `--json` and `--output json` are allowed.
  */
 export function refuseListFlags({ output, columns }: ListFlags, where: string): void {
@@ -102,7 +102,7 @@ export function checkListColumns<Row>(
   if (chosen !== undefined) chooseColumns(columns, chosen);
 }
 
-/** Writes a list row by row. */
+/** Formats a list row by row. */
 interface RowWriter<Row> {
   /** The lines before the first row. */
   head: readonly string[];

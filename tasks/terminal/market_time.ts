@@ -1,5 +1,5 @@
 /**
- * Formats times of the market, for people in the time zone of the broker, and reads times in any zone.
+ * Formats market times for people, in the broker's time zone, and reads times of any zone.
  *
  * @module
  */

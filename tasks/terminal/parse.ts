@@ -91,7 +91,7 @@ function addFlag(
       );
     }
     const hint = /^-[\d.]/.test(rawName)
-      ? "; numbers have no sign here"
+      ? '; a number must not begin with "-"'
       : name.length > 1
       ? didYouMean(name, Object.keys(known))
       : "";

@@ -16,7 +16,7 @@ import { terminalText } from "./print.ts";
  *
  * @param figures Whether the command prints figures, which can contain a short numeric password by chance. Then stdout
  * hides only secrets that cannot appear by chance.
- * @param words The command line. Each word may be an address with a password, also in the wrong place.
+ * @param words The command line. Any word may be an address with a password, even where none belongs.
  */
 export function shownHost(
   host: Host,

@@ -214,7 +214,7 @@ Deno.test("buy and sell check the order before anything is sent", async () => {
     [["buy", "100", "00700.HK"], "without a price: give --limit PRICE"],
     [["buy", "many", "00700.HK", "--limit", "5"], "quantity: expected"],
     [["buy", "100", "0700.HK", "--limit", "5"], "Hong Kong codes have five digits: 00700.HK"],
-    [["buy", "-100", "00700.HK", "--limit", "5"], "has no flag -1; numbers have no sign here"],
+    [["buy", "-100", "00700.HK", "--limit", "5"], 'has no flag -1; a number must not begin with "-"'],
     [["buy", "1", "00700.HK", "--market-order"], 'Cannot send a market order to "hk"'],
     [["buy", "1", "AAPL", "--market-order", "--limit", "5"], "use one of them"],
     [["buy", "1", "HSI2508.HK", "--limit", "5"], "futures.place"],
