@@ -63,9 +63,9 @@ setting "calendars" or HSGATE_CALENDARS names. It applies to every command that 
 file. A running scheduler with this file uses it within seconds, for slots that are still to come.
 
 An override for Hong Kong or the mainland applies to Stock Connect too. Set Shanghai
-and Shenzhen one by one. hsgate treats shorter hours as an unannounced early close,
-for example because of weather: Stock Connect is then open during those hours at most,
-in both directions. With --half-day the hours are those of an announced
+and Shenzhen one by one. hsgate treats shorter hours as an unannounced early close or
+late open, for example because of weather: Stock Connect is then open during those hours
+at most, in both directions. With --half-day the hours are those of an announced
 half-day, and northbound orders continue through the afternoon.`,
   flags: setFlags,
   without: unconnected,

@@ -175,8 +175,8 @@ Deno.test("calendar set reports the effect on Stock Connect", async () => {
   assertEquals(cut.out, `XHKG 2026-11-24 is now open 09:30-12:00, in "${place.path}"\n`);
   assertEquals(
     cut.err,
-    "hsgate: the day counts as an unannounced early close, for Stock Connect too: CONNECT_SH is open " +
-      "09:30-11:30, CONNECT_SZ is open 09:30-11:30, CONNECT_HK is open 09:30-12:00; " +
+    "hsgate: the hours count as an unannounced early close or late open, for Stock Connect too: CONNECT_SH " +
+      "is open 09:30-11:30, CONNECT_SZ is open 09:30-11:30, CONNECT_HK is open 09:30-12:00; " +
       "use --half-day if the exchange announced a half-day\n",
   );
   const half = await place.run(...noon, "--half-day");

@@ -149,7 +149,9 @@ function linkHints(calendars: Calendars, { mic, date, hours, halfDay }: Override
   const planned = calendars.halfDayHours(mic as Mic) === hours // `micOf` has checked the name
     ? "; use --half-day if the exchange announced a half-day"
     : "";
-  return [`the day counts as an unannounced early close, for Stock Connect too: ${states}${planned}`];
+  return [
+    `the hours count as an unannounced early close or late open, for Stock Connect too: ${states}${planned}`,
+  ];
 }
 
 /** Returns a hint about another calendar that may need the same override. */

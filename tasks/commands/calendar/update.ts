@@ -32,7 +32,8 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   if (mic !== undefined && before !== undefined) {
     if (file.calendars[mic] === undefined) {
       throw new UsageError(
-        `Cannot reinstall the previous calendar of ${mic}: "${path}" does not contain one; the built-in one is in use`,
+        `Cannot reinstall the previous calendar of ${mic}: "${path}" contains no calendar of this market, ` +
+          "so the built-in one is in use",
       );
     }
     const after = { ...file, calendars: { ...file.calendars }, previous: { ...file.previous } };
@@ -47,7 +48,7 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   const after: LocalFile = {
     ...file,
     calendars: { ...file.calendars, [name]: data },
-    // The file does not contain a built-in calendar. If the current calendar is built in, this member is absent.
+    // The file never contains a built-in calendar. If the current one is built in, there is no previous one.
     previous: { ...file.previous, [name]: file.calendars[name] },
   };
   return await install({ file: after, place, mic: name, before: previous }, flags, host);
