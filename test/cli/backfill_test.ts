@@ -250,7 +250,7 @@ Deno.test("resolve records the outcome that a person found; runs show says what 
   const resolved = await cli(["resolve", key, "ok", "--because", "none is open", "--by", "me", ...store]);
   assertEquals([resolved.code, resolved.out], [
     0,
-    `${key} is resolved as ok; recipes may write on the account again\n`,
+    `${key} is resolved as ok; its write no longer blocks the account\n`,
   ]);
   const again = await cli(["resolve", key, "ok", "--because", "x", ...store]);
   assertEquals(again.code, 2);

@@ -36,7 +36,7 @@ export async function run({ args: [given = "", word = ""], flags, host }: Resolv
     host.out(
       state === "unknown"
         ? `${key} stays unknown: writes on the account stay blocked`
-        : `${key} is resolved as ${state}; recipes may write on the account again`,
+        : `${key} is resolved as ${state}; its write no longer blocks the account`,
     );
   }
   return 0;
