@@ -6,7 +6,7 @@ const flags = {
   store: {
     type: "string",
     value: "FILE",
-    text: "warn about schedules of this store that no recipe has any more",
+    text: "warn about schedules in this store that a recipe no longer has, and about slow runs",
   },
   run: { type: "boolean", text: "load untrusted TypeScript too, in a process without any permission" },
   now,
@@ -33,8 +33,8 @@ For each recipe the command lists everything that the recipe asks for: programs,
 TypeScript, writes at the broker, hosts, environment variables, files, folders, other
 recipes and the trade login. No code of a recipe runs before you trust it ("hsgate
 trust"), so check examines custom steps only after that, or with --run. If hsgate.yaml or
-hsgate.calendars.json is not trusted, check lists what it sets and does not use it. If a calendar file is damaged, check reports an error and uses the
-built-in calendars.`,
+hsgate.calendars.json is not trusted, check lists what it sets and does not use it. If a
+calendar file is damaged, check reports an error and uses the built-in calendars.`,
   flags,
   without: unconnected,
   calendars: "itself",

@@ -3,7 +3,7 @@ import { command, type Flags } from "../terminal/command.ts";
 
 /**
  * A Saturday at noon: every market's last session is over and cleared, so the last five trading days are complete
- * with their fees. The day before is the last one with real bars.
+ * with their fees. The simulator has real bars up to the day before, and generates the later ones.
  */
 export const DEFAULT_CLOCK = "2025-08-16T12:00:00+08:00";
 

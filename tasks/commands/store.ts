@@ -53,9 +53,10 @@ export const storePrune = command({
   usage: "",
   args: [0, 0],
   details: `The command removes runs that ended more than 400 days ago, with their steps, outputs,
-events, notices and logs. If a recipe has more than 100,000 runs, the
-command removes its oldest runs, except those that ended in the last 30 days. It also removes log lines older than 90 days,
-and the oldest lines beyond 1,000,000. The settings keepRunsDays, keepRecipeRuns,
+events, notices and logs. It also removes order intents and rebalancing plans that ended
+that long ago. If a recipe has more than 100,000 runs, the command removes its oldest
+runs, except those that ended in the last 30 days. It also removes log lines older than 90
+days, and the oldest lines beyond 1,000,000. The settings keepRunsDays, keepRecipeRuns,
 keepLogDays and keepLogLines change these limits. A running scheduler does the same.
 
 The command always keeps runs that wait or are in progress, writes with an unknown

@@ -28,10 +28,11 @@ export const test = command({
   details: `The command runs the schedules of every recipe in the folder (recipes), or of the files,
 from the first to the last day (both whole days, in UTC). Its virtual clock jumps from
 one event to the next. Scheduler, calendars and steps are the real ones. The broker is
-always the built-in simulator, whatever a recipe connects to. The simulated account trades a little on each Hong Kong trading
-day, and receives the orders of the recipes. Nothing leaves the machine, except from
-custom steps: notices are listed as "would have sent", and secrets are placeholders. A custom step really runs, with the permissions that it names, and really
-sends its data.
+always the built-in simulator, whatever a recipe connects to. The simulated account trades
+a little on each Hong Kong trading day, and receives the orders of the recipes. Nothing
+leaves the machine: notices are listed as "would have sent", and secrets are placeholders.
+The exception is a custom step: it really runs, with the permissions that it names, and
+really sends its data.
 
 The report lists the slots of each recipe (ran, failed, skipped and why), the half-days
 and clock changes of the schedules, every problem, and the notices that would have been

@@ -120,7 +120,7 @@ const columnsFor = (isOfMinutes: boolean): readonly Column<Bar>[] => [
       title: `time (${ZONE_NAME})`,
       name: "time",
       id: true as const,
-      // The day at a US exchange is not the day in Hong Kong.
+      // Show the date too: in Hong Kong it can differ from the trading day of a US exchange.
       of: (bar: Bar) => {
         const at = beganAt(bar);
         return at === undefined ? `${bar.date ?? ""} ${bar.time ?? ""}` : clockText(at, 0).slice(0, 16);

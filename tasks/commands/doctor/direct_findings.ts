@@ -43,8 +43,8 @@ export async function* sessionFindings(
     const port = await portFinding(check, addressOf(address), {
       ...patience,
       advice:
-        "The platform names this server, unless a setting does (tradeServer, hqServer); a firewall on the way out " +
-        "may close its port",
+        "The platform names this server, unless a setting does (tradeServer, hqServer); a firewall may " +
+        "block outgoing connections to its port",
       exitCode: 4,
     });
     if (port.state === "ok") open.add(check);
@@ -125,7 +125,8 @@ function explain(check: string, error: BrokerError): Finding {
   if (root.code === FIRST_ANSWER_CODE) {
     return failed(
       check,
-      "the first answer of the connection is unreadable: a key is wrong, or it was changed on its way",
+      "the first answer of the connection is unreadable: a key is wrong, or the answer was changed on its " +
+        "way",
       "Run doctor again. If it says the same, check the platform key: test and production have different keys. " +
         "Copy it again from the developer page, and register the developer key that you use. If both keys are " +
         "right, somebody is changing the connection: do not trade",

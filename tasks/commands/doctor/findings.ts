@@ -115,7 +115,7 @@ export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress 
   return findings;
 }
 
-/** Warns about a proxy between this machine and a local gateway. */
+/** Warns if the environment sets a proxy, and NO_PROXY does not name the gateway's host. */
 export function proxyFindings(
   env: (name: string) => string | undefined,
   { gatewayUrl }: Settings,

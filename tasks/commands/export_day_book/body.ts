@@ -39,7 +39,7 @@ async function storeOf(flags: ExportInput["flags"], host: Host): Promise<Store |
 /** Exports, shows progress, and returns 7 if the checks of a day found differences. */
 export async function run({ flags, host }: ExportInput): Promise<number> {
   const begin = clockOf(flags.now, host);
-  // With `--now`, time continues from that instant, like the broker's clock.
+  // With `--now`, the clock starts at that instant and then runs on.
   const since = host.now();
   const now = flags.now === undefined ? begin : () => begin() + host.now() - since;
   const markets = marketsOf(flags.markets ?? "hk");
@@ -87,7 +87,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     signal: host.signal,
     hasSecret: (path) => redactor.isInFile(path),
     onProgress(event) {
-      // `--json` hides progress on stderr, but not these warnings.
+      // With `--json` and without a terminal, `progress` shows nothing, so print these warnings here.
       const isClock = event.type === "clock-differs" || event.type === "clock-unknown";
       if (isClock && isJson) host.note(`hsgate: warning: ${event.message}`);
       progress.update(event);

@@ -7,7 +7,7 @@ import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
 import type { Host } from "../../terminal/host.ts";
 
-/** Matches the control code that erases the previous line. */
+/** Matches the control codes that erase the drawn line. */
 // deno-lint-ignore no-control-regex -- matches a control code
 const CLEARING = /^\r\x1b\[2K/;
 

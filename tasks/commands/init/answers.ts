@@ -89,7 +89,7 @@ export async function collect({ args: [dir], flags, host }: InitInput): Promise<
     read: readMarkets,
   });
   const calendars = [...new Set(markets.map((market) => calendarOfMarket[market]))];
-  // With one market there is only one calendar.
+  // Do not ask if all markets follow the same calendar.
   const calendar = given.calendar ?? await (calendars.length === 1 ? usual : answer)({
     title: "After which exchange's close should the recipe export the day?",
     prompt: "Exchange",

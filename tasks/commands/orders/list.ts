@@ -123,7 +123,10 @@ function screenOf(
   }
 }
 
-/** Compares the open intents with the broker's lists, and returns all rows. */
+/**
+ * Compares the open intents with the broker's lists. Returns the newest intents up to `limit`, every older
+ * intent that is open, and the broker's orders without an intent.
+ */
 async function readListing(
   { store, account }: AccountStore,
   open: OpenDesk | undefined,

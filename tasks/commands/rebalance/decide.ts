@@ -137,7 +137,7 @@ export function noteLeftOrders(host: Host, { openOrders, unresolved }: LeftOrder
   if (openOrders.length > 0) {
     host.note(
       `hsgate: the broker may still fill orders of this plan; to cancel them: hsgate cancel ${
-        // The broker chose the number of an order that hsgate found in the broker's lists.
+        // The numbers may come from the broker, so quote them for the shell.
         openOrders.map(shellHint).join(" ")}`,
     );
   }

@@ -63,7 +63,7 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   if (found.error === undefined) {
     await findOrders(found.writes, () => connections.of(recipe), host.signal).catch(fail);
   }
-  // The window uses the clock of the store, which a simulator's time does not affect.
+  // A real run checks its window against the real time, even if its simulated broker has another clock.
   const real = (given ?? host.now)();
   const outside = recipe.class === "write" ? whyOutside(calendarsOf(host), recipe, real, real) : undefined;
   // Redact plain data and errors separately. The redactor changes only texts, so the cast is safe.

@@ -43,7 +43,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
   const redactor = redactorFor(connections);
   const secret = secretReader(recipes.values(), host, redactor);
   const asLines = flags.json === true && flags.events === true;
-  // No store records this run; the id only separates its log lines from those of another run.
+  // No store records this run: `traceId` only separates its log lines from those of another run.
   const at = now();
   const slot = Temporal.Instant.fromEpochMilliseconds(at).toString();
   const traceId = crypto.randomUUID().replaceAll("-", "");

@@ -84,7 +84,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const notices: NoticeEvent[] = [];
   const run = async (): Promise<ScriptResult | undefined> => {
     const isPlain = flags.json !== true;
-    // Without a terminal, these are log lines like those of the scheduler.
+    // Without a terminal, `log` prints lines like those of the scheduler instead of a progress display.
     using show = showRun(host, { tree, json: !isPlain, quiet: true });
     connections.noteWith((line) => show.line(formatNote(line)));
     const log = eventLogger({ out: show.line, color: false }, {
@@ -98,7 +98,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       log: () => {}, // `onEvent` below logs
       note: (text) => show.line(formatNote(`hsgate: ${text}`)),
     });
-    // Show notes in order, even if some of them need a query of the store first.
+    // Apply events to the tree in order, even if some of them need a query of the store first.
     let shown = Promise.resolve();
     const runner = new Runner({
       ...common,

@@ -1,5 +1,6 @@
 /**
- * Creates the observers of runs (log, monitoring service, OpenTelemetry) for every command that runs recipes with a store.
+ * Creates the observers of runs (log, monitoring service, OpenTelemetry), for `hsgate schedule` and for
+ * `hsgate run` with a store.
  *
  * @module
  */

@@ -39,7 +39,7 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   }
   const outages = fileOf(flags.outages, "the outages");
   const script = fileOf(flags.script, "the script");
-  // Recipes are checked as of the first day, so that the calendars cover the days after it.
+  // The checks of a recipe look at the days after `now`, so `now` is the first day of the rehearsal.
   const now = () => Date.parse(`${from}T00:00:00Z`);
   const { recipes, report, untrusted } = await loadRecipes(args, { host, now });
   if (!report.ok) return 2;
