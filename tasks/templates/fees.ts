@@ -10,7 +10,7 @@ import { decimal, shownLine } from "hsgate";
 import { markets, open } from "./account.ts";
 
 const today = Temporal.Now.plainDateISO();
-const days = { from: today.subtract({ days: 7 }).toString(), to: today.toString() };
+const days = { from: today.subtract({ days: 6 }).toString(), to: today.toString() };
 
 await using client = await open();
 for (const market of markets) {

@@ -17,15 +17,16 @@ import type { Host } from "./host.ts";
  * @throws {UsageError} If a member is not allowed. The message names the nearest allowed one.
  */
 export function listOf<T extends string>(flag: string, given: string, allowed: readonly T[]): T[] {
-  return given.split(",").map((each) => {
-    const found = allowed.find((name) => name === each.trim());
-    if (found === undefined) {
-      throw new UsageError(
-        `Cannot use --${flag} "${each}": expected one of ${allowed.join(", ")}${didYouMean(each, allowed)}`,
-      );
-    }
-    return found;
-  });
+  return given.split(",").map((each) => oneOf(flag, each.trim(), allowed));
+}
+
+/** Returns a value that must be one of the allowed ones. @throws {UsageError} If it is not; names the nearest one. */
+export function oneOf<T extends string>(flag: string, given: string, allowed: readonly T[]): T {
+  const found = allowed.find((name) => name === given);
+  if (found !== undefined) return found;
+  throw new UsageError(
+    `Cannot use --${flag} "${given}": expected one of ${allowed.join(", ")}${didYouMean(given, allowed)}`,
+  );
 }
 
 /** Returns the markets of a comma-separated list, each once. */

@@ -11,7 +11,7 @@ import {
   publicKeyOf,
   readPrivateKey,
 } from "../../lib/wire/keys.ts";
-import { platformProxyFindings } from "../../tasks/commands/doctor/platform_findings.ts";
+import { proxyFindings } from "../../tasks/commands/doctor/findings.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
 import { cli, directEnvOf, folder, PASSWORD, simulatePlatform, spawned, type World } from "./support.ts";
 
@@ -500,7 +500,7 @@ Deno.test("doctor says which process has the trade connection, and does not end 
 
 Deno.test("doctor warns of a proxy between this machine and a platform elsewhere", async () => {
   const found = (env: Record<string, string>) =>
-    platformProxyFindings((name) => env[name], { authUrl: "https://platform.example" });
+    proxyFindings((name) => env[name], { url: "https://platform.example", what: "logins use it" });
   const set = { HTTPS_PROXY: "http://127.0.0.1:1" };
   const [proxy] = found(set);
   assertEquals([proxy?.check, proxy?.state], ["proxy", "warning"]);

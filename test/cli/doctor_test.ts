@@ -1,4 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { proxyFindings } from "../../tasks/commands/doctor/findings.ts";
 import { cli, envOf, KEY, MORNING, simulate } from "./support.ts";
 
 /** Returns the states of the findings, by check. */
@@ -285,27 +286,33 @@ Deno.test("doctor says that the push port is closed although calls work", async 
   assertStringIncludes(textOf(out, "push port"), "Orders and calls work without it");
 });
 
-Deno.test("doctor warns about a proxy that would receive calls to this machine", async () => {
+Deno.test("doctor warns of a proxy that gets the reads of a gateway elsewhere", async () => {
+  const found = (url: string, env: Record<string, string>) =>
+    proxyFindings((name) => env[name], { url, what: "reads use it" });
+  const set = { HTTP_PROXY: "http://127.0.0.1:1" };
+  const [proxy] = found("http://10.0.0.9:11111", set);
+  assertEquals([proxy?.state, proxy?.text], ["warning", "HTTP_PROXY is set: reads use it"]);
+  assertEquals(found("http://10.0.0.9:11111", { ...set, NO_PROXY: "localhost, 10.0.0.9" }), []);
+  assertEquals(found("http://10.0.0.9:11111", { HTTPS_PROXY: "http://127.0.0.1:1" }), []);
+  // A request to this machine never uses a proxy.
   await using gateway = await simulate();
-  const plain = { ...envOf(gateway), HSGATE_FUND_ACCOUNTS: "88001" };
-  const env = { ...plain, HTTP_PROXY: "http://127.0.0.1:1" };
-  const { code, out } = await cli(["doctor", "--json"], { env });
-  assertEquals(code, 0);
-  assertEquals(statesOf(out).proxy, "warning");
-  assertStringIncludes(textOf(out, "proxy"), "Set NO_PROXY=127.0.0.1");
-  const last = async (given: Record<string, string>) =>
-    (await cli(["doctor"], { env: given })).out.trimEnd().split("\n").at(-1)!;
-  const warned = await last(env);
-  assertStringIncludes(warned, "No check failed. Look at the warning");
-  assertStringIncludes(warned, "proxy");
-  // Control: without a warning, all checks pass.
-  const states = Object.values(statesOf((await cli(["doctor", "--json"], { env: plain })).out));
-  assertEquals(
-    (await last(plain)).startsWith("All checks passed."),
-    !states.includes("warning"),
-  );
-  const fine = await cli(["doctor", "--json"], { env: { ...env, NO_PROXY: "localhost, 127.0.0.1" } });
-  assertEquals(statesOf(fine.out).proxy, undefined);
+  const { code, out } = await cli(["doctor", "--json"], { env: { ...envOf(gateway), ...set } });
+  assertEquals([code, statesOf(out).proxy], [0, undefined]);
+});
+
+Deno.test("doctor's last line names the checks with warnings", async () => {
+  await using gateway = await simulate();
+  const states = async (env: Record<string, string>) =>
+    statesOf((await cli(["doctor", "--json"], { env })).out);
+  const last = async (env: Record<string, string>) =>
+    (await cli(["doctor"], { env })).out.trimEnd().split("\n").at(-1)!;
+  const env = envOf(gateway);
+  const warned = Object.entries(await states(env)).filter(([, state]) => state === "warning");
+  assertEquals(warned.length > 0, true);
+  assertEquals(await last(env), `No check failed. Look at the warning about: ${warned[0]![0]}.`);
+  const plain = { ...env, HSGATE_FUND_ACCOUNTS: "88001" };
+  assertEquals(Object.values(await states(plain)).includes("warning"), false);
+  assertEquals(await last(plain), "All checks passed.");
 });
 
 Deno.test("doctor reads the gateway's config.xml, compares its ports, and does not print the phone number", async () => {

@@ -79,7 +79,7 @@ Deno.test("keys check finds nothing wrong with a good key, and prints its public
   assertEquals(lines, [
     "ok: RSA, private key, PKCS#8 in PEM",
     "ok: 1024 bits, as required",
-    "ok: only the owner can read it (mode 600)",
+    "ok: only the owner has access to it (mode 600)",
   ]);
 });
 
@@ -159,7 +159,7 @@ for (const [what, content, line, advice] of wrong) {
 }
 
 const odd: [what: string, content: string, mode: number, line: string][] = [
-  ["others can read it", PRIVATE, 0o644, "others on this machine can read it (mode 644)"],
+  ["others can read it", PRIVATE, 0o644, "others on this machine have access to it (mode 644)"],
   [
     "it has Windows line endings",
     PRIVATE.replaceAll("\n", "\r\n"),

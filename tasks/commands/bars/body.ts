@@ -19,7 +19,7 @@ import {
 import { BarInterval, PriceAdjustment } from "../../../lib/dictionaries/bar.ts";
 import { RejectedError } from "../../../lib/errors.ts";
 import type { Bar } from "../../../lib/operations/quotes.ts";
-import { dayOf, listOf } from "../../terminal/arguments.ts";
+import { dayOf, oneOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
 import { clockText, utcText, ZONE_NAME } from "../../terminal/market_time.ts";
@@ -33,8 +33,8 @@ import { clientOf } from "../../commands/shared/session.ts";
 export async function run({ args, flags, host }: BarsInput): Promise<number> {
   const [security] = securitiesOf(args, flags.type);
   const { symbol } = security!; // the command has exactly one argument
-  const [interval = "day"] = listOf("interval", flags.interval ?? "day", BarInterval.names);
-  const [adjustment = "none"] = listOf("adjust", flags.adjust ?? "none", PriceAdjustment.names);
+  const interval = oneOf("interval", flags.interval ?? "day", BarInterval.names);
+  const adjustment = oneOf("adjust", flags.adjust ?? "none", PriceAdjustment.names);
   const isOfMinutes = /^\d+m$/.test(interval);
   const view = listView(flags);
   const columns = columnsFor(isOfMinutes);

@@ -89,7 +89,10 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   yield* configured;
   // Without a readable file, any address would be a guess, so send nothing.
   if (configured.some(({ state }) => state === "failed")) return;
-  yield* proxyFindings(host.env, settings);
+  yield* proxyFindings(host.env, {
+    url: settings.gatewayUrl,
+    what: "reads go through that proxy, but writes and pushes connect directly",
+  });
   const { gatewayUrl, pushAddress, timeoutMs } = settings;
   const plainHttp = settings.plainHttp === "allow";
   const patience = { timeoutMs: Math.min(timeoutMs, PATIENCE_MS), signal: host.signal };
@@ -160,7 +163,12 @@ async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerato
   const hasKeys = keys.every(({ state }) => state === "ok");
   const lease = hasKeys ? await platform.leaseFinding(settings, host) : undefined;
   if (lease !== undefined) yield lease;
-  yield* platform.platformProxyFindings(host.env, settings);
+  // The proxy's address is then the one that the platform compares with its whitelist.
+  yield* proxyFindings(host.env, {
+    url: settings.authUrl ?? "",
+    what:
+      "logins go through that proxy, but the sockets connect directly; both addresses must be on the whitelist",
+  });
   const patience: Patience = {
     timeoutMs: Math.min(settings.timeoutMs, PATIENCE_MS),
     signal: host.signal,

@@ -19,6 +19,7 @@ import {
   TransportError,
 } from "../../../lib/errors.ts";
 import type { CallOptions } from "../../../lib/transports/transport.ts";
+import { isWithoutProxy } from "../../../lib/loopback.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
 import type { ExitCode } from "../../terminal/exit_codes.ts";
 
@@ -115,24 +116,25 @@ export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress 
   return findings;
 }
 
-/** Warns if the environment sets a proxy, and NO_PROXY does not name the gateway's host. */
+/**
+ * Warns if a proxy of the environment gets some of the requests to another machine. Requests to this machine never use
+ * a proxy.
+ *
+ * @param what What the proxy gets, and what not: `logins go through it, but the sockets connect directly`.
+ */
 export function proxyFindings(
   env: (name: string) => string | undefined,
-  { gatewayUrl }: Settings,
+  { url, what }: { url: string; what: string },
 ): Finding[] {
-  const proxy = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"].find((name) =>
-    env(name) !== undefined
-  );
-  const { hostname } = new URL(gatewayUrl);
-  const except = env("NO_PROXY") ?? env("no_proxy") ?? "";
-  if (proxy === undefined || except === "*" || except.split(",").some((each) => each.trim() === hostname)) {
-    return [];
-  }
-  return [warning(
-    "proxy",
-    `${proxy} is set, so calls to the gateway would go through that proxy`,
-    `Set NO_PROXY=${hostname}`,
-  )];
+  const { protocol, hostname } = new URL(url);
+  if (isWithoutProxy(hostname)) return [];
+  const own = protocol === "https:" ? ["HTTPS_PROXY", "https_proxy"] : ["HTTP_PROXY", "http_proxy"];
+  const proxy = [...own, "ALL_PROXY", "all_proxy"].find((name) => env(name) !== undefined);
+  const except = (env("NO_PROXY") ?? env("no_proxy") ?? "").split(",").map((each) => each.trim());
+  if (proxy === undefined || except.includes("*") || except.includes(hostname)) return [];
+  return [
+    warning("proxy", `${proxy} is set: ${what}`, `Set NO_PROXY=${hostname}, unless you want the proxy`),
+  ];
 }
 
 /** Checks that a port accepts connections. */

@@ -206,10 +206,12 @@ function textFindings(text: string): KeyFinding[] {
 function permissionFinding(path: string, mode: number | null): KeyFinding[] {
   if (mode === null) return [];
   const bits = (mode & 0o777).toString(8).padStart(3, "0");
-  if ((mode & 0o077) === 0) return [{ state: "ok", text: `only the owner can read it (mode ${bits})` }];
+  if ((mode & 0o077) === 0) {
+    return [{ state: "ok", text: `only the owner has access to it (mode ${bits})` }];
+  }
   return [{
     state: "warning",
-    text: `others on this machine can read it (mode ${bits})`,
+    text: `others on this machine have access to it (mode ${bits})`,
     advice: `Run: chmod 600 ${shellHint(path)}`,
   }];
 }

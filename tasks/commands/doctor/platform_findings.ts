@@ -8,7 +8,6 @@ import { messageOf } from "../../../lib/errors.ts";
 import { missingForDirect } from "../../../lib/client/connect_options.ts";
 import { type LoadedSettings } from "../../../lib/client/load_settings.ts";
 import { type Settings, settingVariable } from "../../../lib/client/settings.ts";
-import { isWithoutProxy } from "../../../lib/loopback.ts";
 import { postOnce, serverOf } from "../../../lib/transports/net/post_once.ts";
 import { describeHolder } from "../../../lib/transports/direct/lease.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
@@ -69,24 +68,6 @@ export async function leaseFinding(settings: Settings, host: Host): Promise<Find
     "doctor did not log in, because that would end the other program's session. Close that program and run doctor again",
     4,
   );
-}
-
-/** Warns about a proxy: it changes the address that the platform sees, and the sockets do not use it. */
-export function platformProxyFindings(
-  env: Host["env"],
-  { authUrl = "" }: Pick<Settings, "authUrl">,
-): Finding[] {
-  const { protocol, hostname } = new URL(authUrl);
-  if (isWithoutProxy(hostname)) return [];
-  const own = protocol === "https:" ? ["HTTPS_PROXY", "https_proxy"] : ["HTTP_PROXY", "http_proxy"];
-  const proxy = [...own, "ALL_PROXY", "all_proxy"].find((name) => env(name) !== undefined);
-  const except = (env("NO_PROXY") ?? env("no_proxy") ?? "").split(",").map((each) => each.trim());
-  if (proxy === undefined || except.includes("*") || except.includes(hostname)) return [];
-  return [warning(
-    "proxy",
-    `${proxy} is set: logins go through that proxy, but the sockets connect directly`,
-    `Set NO_PROXY=${hostname}, unless you want the proxy; then put both addresses on the whitelist`,
-  )];
 }
 
 /** Checks that the platform's name resolves, its port is open and its certificate is valid. */

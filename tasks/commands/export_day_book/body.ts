@@ -89,7 +89,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     onProgress(event) {
       // With `--json` and without a terminal, `progress` shows nothing, so print these warnings here.
       const isClock = event.type === "clock-differs" || event.type === "clock-unknown";
-      if (isClock && isJson) host.note(`hsgate: warning: ${event.message}`);
+      if (isClock && isJson && host.errTerminal === undefined) host.note(`hsgate: warning: ${event.message}`);
       progress.update(event);
     },
     ...store !== undefined && { rebalanceTrades: rebalanceTradesOf({ store, account }) },

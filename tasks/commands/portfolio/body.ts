@@ -22,7 +22,7 @@ import {
   type PortfolioTotal,
   readPortfolio,
 } from "../../../lib/portfolio/portfolio.ts";
-import { listOf } from "../../terminal/arguments.ts";
+import { listOf, oneOf } from "../../terminal/arguments.ts";
 import type { Host } from "../../terminal/host.ts";
 import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
@@ -37,7 +37,7 @@ const currencies = ["hkd", "usd", "cny"] as const;
 export async function run({ flags, host }: PortfolioInput): Promise<number> {
   const view = listView(flags);
   checkListColumns(view, columns);
-  const [currency = "hkd"] = listOf("currency", flags.currency ?? "hkd", currencies);
+  const currency = oneOf("currency", flags.currency ?? "hkd", currencies);
   const markets = flags.markets === undefined
     ? undefined
     : [...new Set(listOf("markets", flags.markets, portfolioPlaces))];
