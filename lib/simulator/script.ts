@@ -202,7 +202,7 @@ export function scriptPlan(source: ScriptSource, calendars: Calendars = builtInC
   if (text.length > MOST_TEXT) throw new ScriptError(fileName, [`expected at most ${MOST_TEXT} characters`]);
   let given: unknown;
   try {
-    // This schema has no type for dates, so a time stays a text.
+    // YAML's core schema has no dates, so the times in a script stay text.
     given = parse(text, { schema: "core" }) ?? [];
   } catch (error) {
     // The parser calls itself for each level until the stack is full.
@@ -407,7 +407,10 @@ function issueText(index: number, field: string, value: unknown, expected: strin
   return `entry ${index + 1}, field "${field}" ${shown}: expected ${expected}`;
 }
 
-/** Returns a wrong value for a message, without the values within its members: an alias of YAML can repeat them often. */
+/**
+ * Returns a wrong value as text for a message. A list or map inside it becomes `…`, because YAML aliases can
+ * repeat a value very often.
+ */
 function shownValue(value: unknown): string {
   const text = JSON.stringify(
     value,
@@ -420,7 +423,7 @@ function shownValue(value: unknown): string {
 function issueTexts(issue: z.core.$ZodIssue, given: unknown): string[] {
   const [index, ...fields] = issue.path;
   if (typeof index !== "number") return ["expected a list of entries"];
-  // The schema reads members of entries only.
+  // The path begins with an index, so `given` is a list. The entry itself may be anything.
   const each = (given as Record<string, unknown>[])[index];
   const field = fields.map(String).join(".");
   if (issue.code === "unrecognized_keys") {
