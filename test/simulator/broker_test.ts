@@ -154,7 +154,7 @@ Deno.test("orders.place checks listing, lot, price step, price limits, cash and 
   assertEquals(texts, [
     'unknown stock code "00002.HK" in this market',
     'quantity "150" of "00700.HK" is not a multiple of the lot size 100',
-    'price "588.1" of "00700.HK" is not a multiple of the price step 0.50',
+    'price "588.1" of "00700.HK" is not a positive multiple of the price step 0.50',
     "insufficient funds for this order and its fees",
     texts[4],
     'short selling of "00700.HK" is not enabled',

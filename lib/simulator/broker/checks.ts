@@ -204,7 +204,7 @@ export function checkPrice(state: State, { symbol, market, kind }: Instrument, p
   const value = readPrice(price);
   const tick = state.market.tickSize(symbol, date, price);
   if (value <= 0n || value % readPrice(tick) !== 0n) {
-    throw invalid(`price "${price}" of "${symbol}" is not a multiple of the price step ${tick}`);
+    throw invalid(`price "${price}" of "${symbol}" is not a positive multiple of the price step ${tick}`);
   }
   if (kind === "future" || kind === "option") return value;
   const limits = priceLimits({

@@ -205,8 +205,8 @@ export class ConditionalDesk {
     // trades.
     const { openAt, closeAt, extended: [before, after] } = this.#state.today[order.instrument.market].day;
     const isExtended = isForExtended(order);
-    // A search excludes its first instant. The first trade of a day is at the open, so the search begins a second
-    // before it.
+    // A search excludes its first instant. In the regular hours, the first trade is at the open, so the
+    // search begins a second before it.
     const opens = isExtended && before !== undefined ? before.from : openAt - 1000;
     const closes = isExtended && after !== undefined ? after.to : closeAt;
     const start = Math.max(order.scannedUntil, opens);

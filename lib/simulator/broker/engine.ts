@@ -189,7 +189,7 @@ export class Engine {
   #processActions(book: Book): void {
     const today = this.#state.today[book];
     today.actionsDone = true;
-    // An order for the night session ends with it.
+    // Day orders for the night session expire when it ends.
     if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
     const { day: { date } } = today;
     const actions = actionsBetween(this.#state.market, book, { after: today.dateBefore, until: date });

@@ -14,7 +14,8 @@
  *   amounts of the purchases, minus the fees.
  * - Every account starts at zero: the sum of all journal lines, today's included, is the cash of the currency.
  *   Both mainland markets share one cash account, so the lines of both journals add up to its cash.
- * - The holdings are the bought minus the sold quantities of all fill rows, including today's. An option that
+ * - The holdings are the bought minus the sold quantities of all fill rows, including today's. A split
+ *   changes the quantity that is held on its ex-date, without a fill or a journal line. An option that
  *   expires in the account has no fill; it has a journal line of type `option-expiry` or
  *   `option-auto-exercise`.
  * - The lines of a day begin with the lines without a fill. The lines of the fills follow in the order of the fill

@@ -71,11 +71,11 @@ export interface LiveOrder {
   slices: bigint[];
   /** Earliest instant at which the order can take from the order book, on a whole second. */
   readyAt: number;
-  /** Whether the broker has sent the order to the exchange; it keeps an order that is too far from the market. */
+  /** Whether the broker has sent the order to the exchange. It holds back one too far from the market. */
   isSent?: boolean;
   /**
-   * Highest price (of a purchase) or lowest price (of a sale) with which the broker sends the order to the exchange. If
-   * the order's own limit does not go as far, the own limit counts.
+   * Furthest limit with which the broker sends the order to the exchange: the highest for a purchase, the
+   * lowest for a sale. If the order's own limit is less far, the broker sends the order with its own limit.
    */
   furthest?: bigint;
   /** Volume ahead of the order in the queue at its limit; absent until the order has joined the queue. */

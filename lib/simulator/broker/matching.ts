@@ -4,7 +4,8 @@
  * An order reaches the exchange at the first whole second that is at least one second after the broker accepted it. If
  * the market is closed then, the order waits for the first trade. The order first takes what the order book offers up
  * to its limit, best price first. The rest joins the queue at its limit, behind the volume that the book shows there.
- * Trades at the limit first serve the volume ahead; trades beyond the limit have served all of it.
+ * Trades at the limit first serve the volume ahead. A trade beyond the limit shows that all of that volume
+ * has been served.
  *
  * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes: auction orders before the open, and
  * after the close every order that is still open.
@@ -121,8 +122,8 @@ export class Matching {
   }
 
   /**
-   * Returns whether the broker has sent an order by an instant. The broker keeps an order that is too far from the
-   * market.
+   * Returns whether the broker has sent an order by an instant. The broker holds back an order that is too
+   * far from the market.
    */
   #isSent(order: LiveOrder, until: number): boolean {
     if (order.isSent) return true;

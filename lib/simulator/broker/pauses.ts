@@ -117,7 +117,10 @@ export class Pauses {
   }
 }
 
-/** Returns the percentage by which a price must move to start a pause; `undefined` if the listing has no pauses. */
+/**
+ * Returns the smallest move, in percent, that can start a pause; `undefined` if the listing has no pauses. A
+ * stock of at most 3.00 in the United States needs a larger move: `bandDistance` computes it.
+ */
 function percentOf({ kind, market, symbol }: Instrument, date: string): bigint | undefined {
   if (market === "us") return 5n;
   if (kind === "future") {

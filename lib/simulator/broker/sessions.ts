@@ -36,7 +36,7 @@ const DAY_MS = 24 * HOUR_MS;
 interface BookRules {
   mic: Mic;
   currency: AccountCurrency;
-  /** Minutes before the open from which all kinds of orders are accepted. */
+  /** Minutes before the open from which orders are accepted. Used for futures; `checks.ts` has the rest. */
   leadMinutes: number;
   /** Hours from the close to clearing. */
   clearingHours: number;

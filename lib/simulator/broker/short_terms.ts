@@ -30,8 +30,5 @@ export const shortTerms = {
  */
 export const marginOf = (cents: bigint): bigint => divideHalfUp(cents * INITIAL, 100n);
 
-/**
- * Returns the cash that a position reserves: the position's value, because closing the position costs it, plus the
- * margin.
- */
+/** Returns the cash that a position reserves: its value, which is the cost of closing it, plus the margin. */
 export const reserveOf = (cents: bigint): bigint => cents + marginOf(cents);

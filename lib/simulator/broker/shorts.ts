@@ -100,14 +100,16 @@ export function checkShort(state: State, order: ShortOrder, except?: LiveOrder):
   const { market, symbol } = instrument;
   if (!isSell) {
     const most = closable(state, market, symbol, except);
-    if (quantity > most) throw refused(`${most} of the short position in "${symbol}" can be bought back`);
+    if (quantity > most) {
+      throw refused(`only ${most} of the short position in "${symbol}" can be bought back`);
+    }
     return;
   }
   if ((state.holdings[market].get(symbol)?.quantity ?? 0n) > 0n) {
     throw refused(`"${symbol}" is held: sell the holding first`);
   }
   const most = lendable(state, instrument, except);
-  if (quantity > most) throw refused(`${most} of "${symbol}" can be borrowed`);
+  if (quantity > most) throw refused(`only ${most} of "${symbol}" can be borrowed`);
   const margin = marginOf(amountOf(frozenPrice, quantity, 1n));
   if (margin > state.available(bookRules[market].currency, except)) {
     throw refused("insufficient margin for this short sale");
