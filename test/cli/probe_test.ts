@@ -227,7 +227,7 @@ Deno.test("an answer that does not fit its message is named by replay, and keeps
     const replayed = await cli(["probe", "--replay", path, "--json"], { fromDisk: true });
     const { cases: [only] } = JSON.parse(replayed.out);
     assertEquals([replayed.code, only.answers, only.read], [7, 1, 0], replayed.err);
-    assertStringIncludes(only.why, `Cannot send an answer of "account.funds" like that of the report: `);
+    assertStringIncludes(only.why, `Cannot send an answer to "account.funds" in the report's shape: `);
     assertStringIncludes(only.why, fault);
     const { code, err } = await spawned(["sim", "--answers", path, "--http-port", "0"]);
     assertEquals(code, 2, err);

@@ -152,8 +152,8 @@ function describe(issue: Pick<Issue, "path" | "value" | "expected">, fields: Fie
 }
 
 /**
- * Returns the codes for the names that a member accepts. Returns `undefined` if the issue is about a rule over several
- * members. The message then keeps the text of that rule.
+ * Returns the codes for the names that a member accepts. Returns `undefined` if the member has no code table,
+ * or if the issue is about a rule over several members. The message then keeps the text of the issue.
  */
 function codesOf(info: FieldInfo | undefined, expected: string): string | undefined {
   const { dictionary, expected: usual } = info?.type ?? {};

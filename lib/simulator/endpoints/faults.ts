@@ -12,9 +12,8 @@ import type { AnyOperation } from "../../operations/operation.ts";
 import type { Padding } from "../../wire/padding.ts";
 
 /**
- * Every kind of fault that the gateway supports, and its effect. On a socket of the platform "closes" and
- * "answers" refer to the connection and the frame, `not-json` is a body that is not protobuf, and
- * `http-error` never strikes.
+ * Every kind of fault that the gateway supports, and its effect. On a socket of the platform, an answer is a
+ * frame, `not-json` is a body that is not protobuf, and `http-error` never strikes.
  */
 export const faultKinds = {
   "delay": 'waits `ms` before the answer, or with `when: "request"` before the call is executed',
@@ -198,7 +197,7 @@ export class Faults {
     return Object.fromEntries(this.#struck);
   }
 
-  /** The faults that can still strike. */
+  /** The faults that can strike now: a fault of a script is left out before and after its time. */
   get armed(): Fault[] {
     return this.#entries.filter(({ isNow }) => isNow?.() !== false).map(({ fault, left, skip }) => ({
       ...fault,

@@ -53,7 +53,7 @@ export class ShapedAnswers {
           if (answer?.over === "socket") shapedPayload(messages, answer);
         } catch (cause) {
           throw new ShapeError(
-            `Cannot send an answer of "${shape.operation}" like that of the report: ${messageOf(cause)}`,
+            `Cannot send an answer to "${shape.operation}" in the report's shape: ${messageOf(cause)}`,
             { cause },
           );
         }
