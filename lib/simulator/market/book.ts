@@ -26,7 +26,7 @@ export interface BookOptions {
 
 const REFRESH_MS = 3_000;
 
-/** Outside the regular hours, each side of the book begins fewer than this number of price steps further away. */
+/** Outside the regular hours, the best price of each side is up to `WIDEST - 1` price steps further away. */
 const WIDEST = 6;
 
 /** Venue of each depth feed. */

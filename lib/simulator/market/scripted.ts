@@ -71,7 +71,7 @@ interface Changed {
   factor: number;
 }
 
-/** Highest price of a script, in whole units: 200,000.00. Higher prices do not fit into the columns of a day. */
+/** Highest scripted price: 200,000.00, in whole units. A path stores prices as 32-bit numbers. */
 const MOST_UNITS = 200_000 * UNITS;
 /** Largest factor between scripted and unscripted prices, and the inverse of the smallest. */
 const MOST_FACTOR = 1e12;
