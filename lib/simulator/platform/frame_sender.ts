@@ -196,7 +196,7 @@ export class FrameSender implements Disposable {
   }
 }
 
-/** Returns whole blocks whose last byte is not a valid length by any rule. */
+/** Returns a body padded to whole blocks, whose last byte no padding rule accepts as a length. */
 function badlyPadded(body: Uint8Array): Uint8Array {
   const padded = pad(body);
   padded.fill(0x99, padded.length - (BLOCK_LENGTH - body.length % BLOCK_LENGTH));

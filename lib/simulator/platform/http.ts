@@ -64,7 +64,7 @@ export class PlatformHttp {
     return this.#count;
   }
 
-  /** Answers a request. Parameters are in the query or in a form; the answer is `{data, respCode}`. */
+  /** Answers a request. Parameters are in the query or a form; the answer is `{data, respCode, respMsg}`. */
   async answer(request: HttpRequest): Promise<HttpAnswer> {
     const operation = routes.get(request.path);
     if (operation === undefined) return answerOf(404, "1009", "no such operation");

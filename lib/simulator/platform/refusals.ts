@@ -66,7 +66,7 @@ export class Refusals {
 
   /** Answers an unreadable frame, with request id "0" because the request is unknown. */
   sendUnread(error: ProtocolError, serial: number): void {
-    // The code of such an error is a wire fault.
+    // Reading a frame throws errors with a `BodyFault` as their code.
     const [code, text] = unread[error.code as BodyFault] ?? ["1003", "data encryption error"];
     this.#send({ type: errorNumber, id: "0", code, text }, serial);
   }

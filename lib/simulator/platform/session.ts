@@ -62,8 +62,8 @@ export interface SessionOptions {
   onError: (error: unknown) => void;
 }
 
-/** The error of a request that a fault makes unreadable. */
-const unreadable = wireError("cipher-segment", "Cannot decrypt: a fault says so");
+/** The error of a request that an armed fault makes unreadable. */
+const unreadable = wireError("cipher-segment", "Cannot decrypt: an armed fault makes the request unreadable");
 
 /** Callbacks for the opening of sessions. */
 interface SessionListener {
@@ -260,7 +260,7 @@ export class Session implements Disposable {
     const result = this.#calls.answer(operation, params);
     onTaken();
     const answer = (other: unknown) => this.#calls.answer(operation, other);
-    // A socket message shows a list without rows as an empty message; it has no other way.
+    // A socket message cannot leave out its list: `empty-page` becomes a message without rows.
     const shown = spoilPage(faults, { operation, params, result, answer }) ?? operation.response.decode({});
     await this.#reply(operation, { request, serial, payload: writePayload(messages, operation, shown) });
   }
