@@ -215,7 +215,7 @@ function count(lengths: Record<string, Lengths>, form: string, length: number): 
   lengths[form] = [times + 1, Math.min(shortest, length), Math.max(longest, length)];
 }
 
-/** A member with more unlisted codes than this is not treated as a code. */
+/** Maximum number of unlisted codes of a member that are shown. If there are more, none of them is shown. */
 const MOST_UNLISTED = 5;
 
 /** Returns a code if it is safe to show (listed, or like the listed codes). Otherwise returns `undefined`. */

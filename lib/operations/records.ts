@@ -401,8 +401,8 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     if (names.some((each) => each in value)) return find(value);
     return isRow(value) ? value : undefined;
   };
-  // Returns whether a record instead of the list is a single row. A record without members is neither a row nor
-  // invalid.
+  // Returns whether a record in place of the list is a single row; false for a record without members. Throws
+  // for any other record.
   const isRow = (value: Record<string, unknown>): boolean => {
     if (Object.values(type.fields ?? {}).some(({ wire }) => value[wire] !== undefined)) return true;
     // Ignore fields without a definition, such as `#17`: they do not show whether there is a list.

@@ -83,7 +83,10 @@ export function answersOf(
   });
 }
 
-/** Returns the JSON of every scalar that was seen at a place. */
+/**
+ * Returns the JSON of sample scalars for a place: each flag and `null` that was seen, and each code or empty
+ * text. If no code was seen, the shortest and the longest sample of each form of a text or a number.
+ */
 function scalars(
   { null: nulls = 0, flags: [trues, falses] = [0, 0], texts = {}, numbers = {}, codes = [] }: Seen,
 ): string[] {
@@ -137,7 +140,7 @@ function json(seen: Seen | undefined, index: number, room: Room): string {
   room.left -= text.length;
   if (room.left < 0) {
     throw new ShapeError(
-      `Cannot invent answers like those of the report: they have more than ${MOST_CHARACTERS} characters`,
+      `Cannot invent answers in the report's shape: they have more than ${MOST_CHARACTERS} characters`,
     );
   }
   return text;
