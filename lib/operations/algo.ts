@@ -20,6 +20,7 @@ import { type Decoded, field, key, optional, params, record, type RecordOf, rows
 import {
   cancelledAnother,
   checkCommon,
+  checkLimitPrice,
   dateRange,
   market,
   orderIdAnswer,
@@ -168,6 +169,7 @@ export const algo = family("algo", {
       settings: field("strategyParam", strategyParams),
     }, (order, wrong) => {
       checkCommon(order, wrong);
+      checkLimitPrice(order, wrong);
       const { strategy, settings, quantity } = order;
       if (settings === undefined) return;
       if (strategy === "iceberg" && settings.displayQuantity === undefined) {

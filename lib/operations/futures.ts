@@ -29,6 +29,7 @@ import {
 import {
   cancelledAnother,
   checkCommon,
+  checkLimitPrice,
   dateRange,
   fillIdentity,
   orderIdAnswer,
@@ -375,7 +376,10 @@ export const futures = family("futures", {
       ...terms,
       /** Order type. */
       orderType: field("entrustType", oneOf(FuturesOrderType)),
-    }, checkValidity),
+    }, (order, wrong) => {
+      checkValidity(order, wrong);
+      checkLimitPrice(order, wrong);
+    }),
     response: orderIdAnswer,
     socket: { request: "FuturesEntrustRequest", response: "CommonStringResponse" },
   }),

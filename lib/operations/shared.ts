@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isZero } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { commandAnswer, type Decoded, field, key, params, record, single } from "./records.ts";
@@ -115,6 +116,16 @@ export function checkCommon(
   }
   if (given.from !== undefined && given.to !== undefined && given.to < given.from) {
     wrong("to", `a day that is not before "${given.from}"`);
+  }
+}
+
+/** Reports a limit order with the price zero, which only an order at the market's price may have. */
+export function checkLimitPrice(
+  { price, orderType }: { price?: string; orderType?: string },
+  wrong: (path: string, expected: string) => void,
+): void {
+  if (orderType === "limit" && price !== undefined && isZero(price)) {
+    wrong("price", 'a price above zero for a "limit" order');
   }
 }
 

@@ -335,6 +335,10 @@ Deno.test("algo.place requires the settings of its strategy", pure, () => {
     "settings.percent: a whole number from 1 to 99",
   ]);
   assertEquals(short(algo.place, { ...order, side: "short-open" }), ['side: one of "buy", "sell"']);
+  assertEquals(short(algo.place, { ...order, price: "0.00" }), [
+    'price: a price above zero for a "limit" order',
+  ]);
+  assertEquals(short(algo.place, { ...order, orderType: "market", price: "0" }), []);
 });
 
 Deno.test("futures.place accepts a last day only with the validity until-date", pure, () => {
@@ -353,6 +357,14 @@ Deno.test("futures.place accepts a last day only with the validity until-date", 
   assertEquals(short(futures.place, { ...order, validUntil: "2025-12-30" }), [
     'validUntil: no value, because the validity is "day"',
   ]);
+});
+
+Deno.test("futures.place accepts the price zero only for an order at the market's price", pure, () => {
+  const order = { symbol: "MHIZ5.HK", quantity: "1", side: "buy", validity: "day", price: "0" } as const;
+  assertEquals(short(futures.place, { ...order, orderType: "limit" }), [
+    'price: a price above zero for a "limit" order',
+  ]);
+  assertEquals(short(futures.place, { ...order, orderType: "market" }), []);
 });
 
 /** The limits of each bounded parameter from the API document: operation, path, minimum, maximum. */
