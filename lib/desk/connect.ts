@@ -18,6 +18,7 @@ import type { Trading } from "./trading.ts";
 import { lazily } from "../lazy.ts";
 
 const loadTrading = lazily(() => import("./trading.ts"));
+const loadNames = lazily(() => import("../client/nearest.ts"));
 
 /** Where a client records its order writes. */
 export interface StoreOptions {
@@ -120,7 +121,7 @@ async function refuseUnknownIn(place: string, options: unknown, known: Record<st
   }
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
   if (unknown === undefined) return;
-  const { knownNames } = await import("../client/nearest.ts");
+  const { knownNames } = await loadNames();
   const what = `there is no option "${place}${unknown}"${knownNames(unknown, Object.keys(known))}`;
   throw new TypeError(`Cannot connect: ${shownLine(what)}`);
 }

@@ -14,7 +14,7 @@ import type { CorporateAction } from "../facts/corporate_actions.ts";
 import { futureContract } from "../facts/contracts.ts";
 import { listing } from "../facts/listings.ts";
 import { toUnits } from "./market/packing.ts";
-import type { Halt, MarketPlan, Move } from "./market/scripted.ts";
+import { type Halt, type MarketPlan, MOST_PRICE, type Move } from "./market/scripted.ts";
 import {
   minuteAt,
   type Timeline,
@@ -41,7 +41,7 @@ export type ScriptMarket = "hk" | "us" | "shanghai" | "shenzhen" | "futures";
 const timeExpected = 'a local time of the exchange, such as "2025-08-18 10:30"';
 const dayExpected = 'a trading day, such as "2025-08-18"';
 const spanExpected = 'a span of time, such as "45m", "1h30m" or "2d"';
-const priceExpected = 'a price above zero as text, such as "512.50"';
+const priceExpected = `a price above zero and at most ${MOST_PRICE} as text, such as "512.50"`;
 
 const time = z.string(timeExpected)
   .regex(/^\d{4}-\d{2}-\d{2}[ T]([01]\d|2[0-3]):[0-5]\d$/, timeExpected);
@@ -49,7 +49,10 @@ const day = z.string(dayExpected).regex(/^\d{4}-\d{2}-\d{2}$/, dayExpected);
 const span = z.string(spanExpected).regex(/^(?=\d)(\d{1,3}d)?(\d{1,4}h)?(\d{1,5}m)?$/, spanExpected);
 // A price in a script may be written as a number: YAML reads 550 as one.
 const price = z.union([z.string(), z.number()], priceExpected).transform(String)
-  .refine((given) => /^(?=.*[1-9])\d{1,7}(\.\d{1,4})?$/.test(given), priceExpected);
+  .refine(
+    (given) => /^(?=.*[1-9])\d{1,6}(\.\d{1,4})?$/.test(given) && Number(given) <= MOST_PRICE,
+    priceExpected,
+  );
 const percentExpected = 'a percentage, such as "-8%" or "12.5%"';
 const percent = z.string(percentExpected).regex(/^[+-]?\d{1,3}(\.\d{1,2})?%$/, percentExpected);
 const symbol = z.string("a listing or an index future, such as 00700.HK, AAPL or MHI2509.HK")

@@ -1,13 +1,20 @@
 import { assert, assertEquals } from "@std/assert";
 import { add, compare } from "../../lib/decimal.ts";
 import type { AlgoOrder } from "../../lib/operations/algo.ts";
-import { hk, market, open } from "./desk.ts";
+import { hk, market, newYork, open } from "./desk.ts";
 
 const DATE = "2025-08-15";
 const MORNING = hk(DATE, "10:00:00");
 const MINUTE = 60_000;
 type Desk = ReturnType<typeof open>;
-type Terms = { strategy: string; quantity: string; settings?: Record<string, unknown>; price?: string };
+type Terms = {
+  strategy: string;
+  quantity: string;
+  settings?: Record<string, unknown>;
+  price?: string;
+  market?: string;
+  symbol?: string;
+};
 /** A bank with a lot of 1,000 shares at less than eight dollars, so the account can buy many lots. */
 const bank = { symbol: "00939.HK", price: add(market.lastPrice("00939.HK", MORNING), "0.05") };
 
@@ -27,11 +34,12 @@ function start(desk: Desk, { price = LIMIT, settings = {}, ...terms }: Terms): s
 }
 const row = (desk: Desk) => desk.ask<AlgoOrder[]>("algo.list", { from: DATE, to: DATE })[0]!;
 /** The orders that an algorithmic order sent, as the list of orders shows them. */
-const children = (desk: Desk, orderId: string) => {
-  const ids = desk.ask<string[]>("algo.children", { orderId, date: DATE, market: "hk" });
-  return ids.map((id) => desk.order("hk", id)!);
+const children = (desk: Desk, orderId: string, market: "hk" | "us" = "hk") => {
+  const ids = desk.ask<string[]>("algo.children", { orderId, date: DATE, market });
+  return ids.map((id) => desk.order(market, id)!);
 };
-const sizes = (desk: Desk, id: string) => children(desk, id).map(({ quantity }) => Number(quantity));
+const sizes = (desk: Desk, id: string, market?: "hk" | "us") =>
+  children(desk, id, market).map(({ quantity }) => Number(quantity));
 const times = (desk: Desk, id: string) => children(desk, id).map(({ orderTime }) => orderTime);
 /** Returns the volume of the bank's shares that the market traded between two instants. */
 const volume = (after: number, until: number) =>
@@ -43,6 +51,26 @@ Deno.test("twap sends ten equal children at equal intervals", () => {
   desk.to(MORNING + 20 * MINUTE);
   assertEquals(sizes(desk, id), Array(10).fill(200));
   assertEquals(times(desk, id).slice(0, 4), ["10:00:00", "10:02:00", "10:04:00", "10:06:00"]);
+});
+
+Deno.test("a child of twap is a tenth of the quantity, rounded up to whole lots", () => {
+  const cases: ["hk" | "us", quantity: string, expected: number[]][] = [
+    ["us", "109", [...Array(9).fill(11), 10]],
+    ["us", "19", [...Array(9).fill(2), 1]],
+    ["hk", "2300", [...Array(7).fill(300), 200]],
+  ];
+  for (const [market, quantity, expected] of cases) {
+    const at = market === "us" ? newYork(DATE, "10:00:00") : MORNING;
+    const desk = open(at);
+    const order = {
+      strategy: "twap",
+      quantity,
+      ...market === "us" && { market, symbol: "AAPL", price: "300" },
+    };
+    const id = start(desk, order);
+    desk.to(market === "us" ? newYork(DATE, "16:00:00") : hk(DATE, "16:00:00"));
+    assertEquals(sizes(desk, id, market), expected);
+  }
 });
 
 Deno.test("vwap divides what remains among the child orders in proportion to the previous day's volume in their intervals", () => {

@@ -194,6 +194,27 @@ Deno.test("a conditional order for extended hours triggers after the close, one 
   assertEquals(desk.fillsOf(sent!.orderId).map(({ session }) => session), ["after-hours"]);
 });
 
+Deno.test("a conditional order for extended hours triggers at the first pre-market trade", () => {
+  const [first] = market.prints("AAPL", newYork(NEXT, "03:59:59"), newYork(NEXT, "04:00:00"), wide);
+  const desk = open(newYork(NEXT, "03:30:00"));
+  const id = desk.place({
+    ...apple,
+    side: "buy",
+    quantity: "10",
+    validDays: 1,
+    triggerValue: String(first!.price),
+    orderType: "stop-loss-limit",
+    price: add(String(first!.price), "2"),
+    tradingHours: "us-regular-and-extended",
+  });
+  const status = () =>
+    desk.ask<{ rows: ConditionalOrder[] }>("conditionalOrders.today", { market: "us", limit: 99 })
+      .rows.find(({ orderId }) => orderId === id)?.status;
+  assertEquals(status(), "pending");
+  desk.to(newYork(NEXT, "04:00:00"));
+  assertEquals(status(), "triggered");
+});
+
 Deno.test("an algorithmic order for extended hours sends children after the close", () => {
   const desk = open(newYork(DATE, "15:59:00"));
   const limit = add(market.lastPrice("AAPL", newYork(DATE, "15:59:00")), "5");

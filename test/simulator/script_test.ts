@@ -228,11 +228,15 @@ Deno.test("script: an error names the entry, the field, the value and what is al
     'entry 4, field "fro" is "3h": expected one of the fields what, symbol, market, at, for',
     'entry 5, field "of" is "list": expected one of gateway, lists, pushes',
     "entry 6 is 7: expected a map of fields",
-    'entry 7, field "to" is []: expected a price above zero as text, such as "512.50"',
+    'entry 7, field "to" is []: expected a price above zero and at most 200000 as text, such as "512.50"',
     'entry 8, field "symbol" is "MHI2509.HK": expected a listing of the simulator, such as 00700.HK or AAPL',
     'entry 8, field "cash" is 0: expected an amount above zero as text, such as "0.25"',
     'entry 9, field "ratio" is 4: expected new shares for old shares, such as "3:1" or "1:10"',
   ]);
+  // A path cannot keep a higher price.
+  const price = (to: number) => `- { what: price, symbol: 00700.HK, at: 2025-08-18 10:00, to: ${to} }`;
+  assertStringIncludes(issuesOf(price(200_001)).join(), "at most 200000");
+  scriptPlan({ text: price(200_000), fileName: "good.yaml" });
   const sunday = `
 - { what: price, symbol: 00700.HK, at: 2025-08-17 10:00, to: 620 }
 - { what: price, symbol: 00700.HK, at: 2025-08-18 08:00, to: 620 }

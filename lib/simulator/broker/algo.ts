@@ -286,7 +286,7 @@ export class AlgoDesk {
     const lot = BigInt(lotSize);
     const whole = (value: bigint) => value / lot * lot;
     const percent = BigInt(settings.percent ?? DEFAULT_PERCENT);
-    let wanted = whole(order.quantity / PARTS + lot - 1n);
+    let wanted = (order.quantity + PARTS * lot - 1n) / (PARTS * lot) * lot; // a tenth, rounded up to whole lots
     if (strategy === "iceberg" && settings.displayQuantity !== undefined) {
       wanted = whole(BigInt(round(settings.displayQuantity, 0, "down")));
     } else if (strategy === "vwap") {

@@ -205,9 +205,8 @@ export class ConditionalDesk {
     // trades.
     const { openAt, closeAt, extended: [before, after] } = this.#state.today[order.instrument.market].day;
     const isExtended = isForExtended(order);
-    // A search excludes its first instant. In the regular hours, the first trade is at the open, so the
-    // search begins a second before it.
-    const opens = isExtended && before !== undefined ? before.from : openAt - 1000;
+    // A search excludes its first instant, and the first trade is at the open, so the search begins a second before it.
+    const opens = (isExtended && before !== undefined ? before.from : openAt) - 1000;
     const closes = isExtended && after !== undefined ? after.to : closeAt;
     const start = Math.max(order.scannedUntil, opens);
     const end = Math.min(Math.floor(until / 1000) * 1000, closes);

@@ -27,13 +27,15 @@ import {
 import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder } from "./live_order.ts";
 import { amountOf, meanPrice, readPrice, writeCents } from "./money.ts";
 import { addOrder, amendPlace, findOpen, requestCancel } from "./orders.ts";
-import { bookRules, isExtendedAt, MINUTE_MS } from "./sessions.ts";
+import { isExtendedAt, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { Tape } from "./tape.ts";
 
 type Names = Extract<BrokerName, `futures.${string}`>;
 
 const MARGIN_DIVISOR = 10n;
+/** Orders are accepted from this long before the open. */
+const LEAD_MS = 30 * MINUTE_MS;
 /** Maximum number of rows in today's lists. */
 const MOST_ORDERS = 500;
 const MOST_FILLS = 200;
@@ -202,7 +204,7 @@ export class FuturesDesk {
     // A contract has no night session after its last day.
     const hasNight = (future?.lastTradingDay ?? "") > dateBefore;
     if (extended && hasNight && isExtendedAt(day, this.#state.now)) return;
-    const from = day.openAt - bookRules.futures.leadMinutes * MINUTE_MS;
+    const from = day.openAt - LEAD_MS;
     // On its last day, a contract trades until 16:00, half an hour less than the others.
     const until = day.closeAt - (future?.lastTradingDay === day.date ? 30 * MINUTE_MS : 0);
     if (this.#state.now < from || this.#state.now >= until) throw refused(CLOSED_TEXT);

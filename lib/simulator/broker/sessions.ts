@@ -36,8 +36,6 @@ const DAY_MS = 24 * HOUR_MS;
 interface BookRules {
   mic: Mic;
   currency: AccountCurrency;
-  /** Minutes before the open from which orders are accepted. Used for futures; `checks.ts` has the rest. */
-  leadMinutes: number;
   /** Hours from the close to clearing. */
   clearingHours: number;
   /** First digit of order numbers. */
@@ -46,11 +44,11 @@ interface BookRules {
 
 /** Rules of each book. */
 export const bookRules: Readonly<Record<Book, BookRules>> = {
-  hk: { mic: "XHKG", currency: "HKD", leadMinutes: 0, clearingHours: 3, digit: 1 },
-  us: { mic: "XNYS", currency: "USD", leadMinutes: 0, clearingHours: 4, digit: 2 },
-  shanghai: { mic: "CONNECT_SH", currency: "CNY", leadMinutes: 15, clearingHours: 3, digit: 3 },
-  shenzhen: { mic: "CONNECT_SZ", currency: "CNY", leadMinutes: 15, clearingHours: 3, digit: 4 },
-  futures: { mic: "XHKG", currency: "HKD", leadMinutes: 30, clearingHours: 1.25, digit: 5 },
+  hk: { mic: "XHKG", currency: "HKD", clearingHours: 3, digit: 1 },
+  us: { mic: "XNYS", currency: "USD", clearingHours: 4, digit: 2 },
+  shanghai: { mic: "CONNECT_SH", currency: "CNY", clearingHours: 3, digit: 3 },
+  shenzhen: { mic: "CONNECT_SZ", currency: "CNY", clearingHours: 3, digit: 4 },
+  futures: { mic: "XHKG", currency: "HKD", clearingHours: 1.25, digit: 5 },
 };
 
 /** A trading day of a book; instants are epoch milliseconds. */

@@ -71,8 +71,9 @@ interface Changed {
   factor: number;
 }
 
-/** Highest scripted price: 200,000.00, in whole units. A path stores prices as 32-bit numbers. */
-const MOST_UNITS = 200_000 * UNITS;
+/** Highest price that a script may set. A path stores prices, in whole units, as 32-bit numbers. */
+export const MOST_PRICE = 200_000;
+const MOST_UNITS = MOST_PRICE * UNITS;
 /** Largest factor between scripted and unscripted prices, and the inverse of the smallest. */
 const MOST_FACTOR = 1e12;
 

@@ -284,8 +284,12 @@ export async function openPlatform(
   const stopOrderPushes = broker.onOrderPush((push) => {
     const receivers = tradeEndpoint.live.filter(({ orderPushes }) => orderPushes);
     if (receivers.length === 0) return;
-    const body = bodies.order(push);
-    for (const each of receivers) each.pushOrder(body);
+    try {
+      const body = bodies.order(push);
+      for (const each of receivers) each.pushOrder(body);
+    } catch (error) {
+      onError(error); // the order is valid even if its push fails
+    }
   });
   const stopTimer = repeat(pushIntervalMs, round, onError);
 
