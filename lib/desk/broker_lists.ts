@@ -165,11 +165,12 @@ export function withChildLists({ market, lists }: ListPlace): ListPlace {
  * day.
  */
 export function dayOfLists(market: string | undefined, at: number): string {
-  // The futures' night session belongs to the day on which it began, or to the next one.
+  // Writes of futures name no market. Their night session lasts until after midnight, and belongs to the day
+  // on which it began or to the next day.
   return dateAt(market === undefined ? at - NIGHT_MS : at, zoneOfMarket(market));
 }
 
-/** How long the futures' night session can last after midnight. */
+/** Longer than the time from midnight to the end of the futures' night session at 03:00. */
 const NIGHT_MS = 6 * 3_600_000;
 
 /** Returns the time zone of a market's lists. */

@@ -27,7 +27,7 @@ export type Decision =
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Returns whether an intent is at least a day old. Both times are of this machine's clock: the broker's may differ. */
+/** Returns whether an intent is at least a day old, by this machine's clock. */
 const isDayOld = ({ sentAt, createdAt }: Intent, now: number): boolean =>
   now - (sentAt ?? createdAt) >= DAY_MS;
 
@@ -63,7 +63,8 @@ export async function decideIntent(
         (intent.state === "acknowledged" || lacksPlaced(intent, changes) || isDayOld(intent, at));
       if (mayEnd) return await moveIntent(store, id, { to: "expired", by: "person", at, data });
       throw new TypeError(
-        `Cannot end "${id}": it is "${intent.state}", and not "acknowledged" or an open order of an earlier day`,
+        `Cannot end "${id}": it is "${intent.state}"; you can end only an "acknowledged" intent, an ` +
+          "open order of an earlier day, or a conditional order whose placed order is unknown",
       );
     }
     const bare = { childIds: [], forgetsAbsence: true, filled: "0" } as const;

@@ -34,7 +34,7 @@ const DAY_MS = 24 * 3_600_000;
 const PARTS_MS = 2 * 60_000;
 /**
  * An order for one day counts as expired this many days after its day if the lists still do not show its end. The
- * broker's dates count.
+ * days are those of the broker's dates.
  */
 const EXPIRED_DAYS = 2;
 /** Lists of orders that can last for many days. */
@@ -103,8 +103,8 @@ function mayHaveMore(intent: Intent, reading: ListReading): boolean {
 }
 
 /**
- * Returns whether a reading may show unknown parts of a split order. The first reading can happen long after the
- * answer.
+ * Returns whether a reading may show unknown parts of a split order. An acknowledged intent has no time limit
+ * for that, because the first reading of the lists can happen long after the answer.
  */
 function mayFindParts(intent: Intent, reading: ListReading): boolean {
   return lacksParts(intent, reading) || intent.state === "acknowledged" && isSmaller(intent, reading);

@@ -241,9 +241,9 @@ function isPlacedBefore({ placedAt = "" }: SeenOrder, intent: Intent): boolean {
 }
 
 /**
- * The time of an order in a list may differ by this much from the time in the broker's answers. A gateway answers with
- * the time of its own machine, which may be wrong. With a smaller difference, the lost order of such a machine would
- * wait for a person.
+ * The time of an order in a list may differ by this much from the time in the broker's answers. A gateway
+ * answers with the time of its own machine, which may be wrong. With a lower limit, an order whose answer was
+ * lost would often need a person's decision if it was sent over such a gateway.
  */
 export const PLACED_BEFORE_MS = 60_000;
 

@@ -361,7 +361,7 @@ export async function intentsOfRun(store: Store, runKey: string): Promise<Intent
   return rows.map(intentOf);
 }
 
-/** Returns the intents of a plan of rebalancing, oldest first. */
+/** Returns the intents of a rebalancing plan, oldest first. */
 export async function intentsOfPlan(store: Store, account: string, hash: string): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(
     "select * from intent where account = ? and plan = ? order by created_at, id",

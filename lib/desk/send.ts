@@ -153,8 +153,8 @@ async function refuseLike(records: Records, fingerprint: string, operation: stri
   const other = await unresolvedLike(records, fingerprint);
   if (other === undefined) return;
   throw new BrokerError(
-    `Cannot send ${operation}: the outcome of intent ${other.id}, which has the same request, is "${other.state}"; ` +
-      `to see it, run: hsgate orders show ${other.id}`,
+    `Cannot send ${operation}: intent ${other.id} has the same request, and its outcome is not known yet ` +
+      `(it is "${other.state}"); to see it, run: hsgate orders show ${other.id}`,
     { code: "unresolved-intent", operation },
   );
 }

@@ -88,9 +88,9 @@ function partsOf(params: object): unknown[] {
 }
 
 /**
- * Parameters that say how an order trades, and not what is bought or sold. The broker has defaults for most of them, so
- * two requests can be the same although only one names a default. If such requests differ, both would still trade the
- * same quantity.
+ * Parameters that say how an order trades, and not what is bought or sold. The broker has defaults for most
+ * of them, so two requests can be the same although only one names a default. Two requests that differ only
+ * in these parameters count as the same, because sending both would trade the quantity twice.
  */
 const ignored = ["clientType", "venue", "tradingHours", "session", "validDays", "displayQuantity"];
 

@@ -57,14 +57,15 @@ async function approvedTerms(check: Check): Promise<ApprovedTerms | undefined> {
 
 /**
  * Returns whether an amended order may trade outside the regular hours. An amendment does not name the hours, and the
- * broker's lists do not show them, so the intent that placed the order decides. If no intent placed it, the broker must
- * decide.
+ * broker's lists do not show them, so the intent that placed the order decides. Returns true if no intent
+ * placed the order: the rules then allow extended hours, and the broker decides.
  */
 async function wasExtended(
   { store, account, machine }: GuardDeps,
   { orderId, market }: OrderParams,
 ): Promise<boolean> {
-  // Of the markets that a write can name, only the United States have extended hours; futures name none.
+  // Of the markets that a write can name, only the US market has extended hours. A futures write names no
+  // market.
   if (orderId === undefined || market !== undefined && market !== "us") return false;
   const owner = (await ownedOrders(store, account, machine.now() - LONGEST_ORDER_MS)).get(orderId);
   const placed = owner === undefined ? undefined : await findIntent(store, owner.intent);

@@ -175,7 +175,6 @@ function lastTrading(check: Check, { market, symbol, isExtended }: Order): numbe
   const [now, mic] = [check.now, mics[market]];
   const today = dateAt(now, calendarZone[mic]);
   for (let day = 0; day > -15; day--) {
-    // The periods in which plain limit orders are accepted.
     const periods = periodsOf(
       check,
       { market, symbol, orderType: "limit", isExtended },
