@@ -10,7 +10,7 @@ import type { BrokerTime } from "../transports/transport.ts";
 import type { Client } from "./client.ts";
 import { securityOf } from "./security.ts";
 
-/** A larger difference is reported, and prevents that a day of the day book becomes final. */
+/** A larger difference is reported, and then no day of a day book becomes final. */
 const MOST_CLOCK_DIFFERENCE_MS = 60_000;
 
 /** Difference between two clocks. */

@@ -21,7 +21,7 @@ export interface Limits {
   maxSymbolValue?: Amounts | undefined;
   /** Largest value of a day's orders. */
   maxDayValue?: Amounts | undefined;
-  /** Maximum number of orders in a minute. */
+  /** Maximum number of orders and amendments in a minute. */
   maxOrdersPerMinute?: number | undefined;
   /** Listings that orders may name. */
   allowedSymbols?: readonly string[] | undefined;

@@ -367,7 +367,8 @@ export async function secretsOf(
   });
   if (tradePassword === undefined || tradePasswordKey === undefined) return secrets;
   const { encryptTradePassword, secretsOfEncrypted } = await loadTradePassword();
-  // With a wrong key there is no login, so the password is never sent.
+  // With an unusable key, the password cannot be encrypted and is never sent, so there is no encrypted form
+  // to hide.
   const encrypted = await encryptTradePassword(tradePassword, tradePasswordKey).catch(() => "");
   return [
     ...secrets,

@@ -113,8 +113,8 @@ export class Subscriptions {
   }
 
   /**
-   * Takes back one call of {@linkcode Subscriptions.keep} for each given topic and security. Cancels each subscription
-   * that nothing uses any more. Subscriptions of running watches remain. Also cancels each given topic and security
+   * Undoes one call of {@linkcode Subscriptions.keep} for each given topic and security. Cancels each
+   * subscription that no watch and no other call of `keep` uses. Also cancels each given topic and security
    * that this client did not subscribe, because another program may have subscribed it.
    */
   remove(watch: Watch, signal?: AbortSignal): Promise<void> {
