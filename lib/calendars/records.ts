@@ -45,7 +45,10 @@ export interface CalendarData extends CalendarRecord {
   projectedFrom?: string;
   /** Days shortened without notice, for example by weather, with their trading hours. */
   unplanned: Record<string, string>;
-  /** The two sources, and then the pages that `rulings.json` cites. A ruling decides about a single day or a rule. */
+  /**
+   * Where the days come from. In the built-in data: the two source files, then the pages that `rulings.json`
+   * cites for its decisions about single days and rules.
+   */
   sources: string[];
 }
 
