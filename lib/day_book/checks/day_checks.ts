@@ -61,8 +61,10 @@ interface JournalCheckOptions {
  * and the detail says so:
  * - The numbers of rows differ, and the sums are equal.
  * - The numbers of rows differ, the sums differ, and at most half of the rows match.
- * - No fill matches a line. There are two exceptions: there is no fill at all; or there are as many lines as fills, and
- *   at most one purchase and one sale.
+ * - The numbers of rows are equal, and no fill matches a line.
+ *
+ * Two cases are always compared row by row: there is no fill; or there are as many purchases and as many
+ * sales in both lists, and at most one of each.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;

@@ -61,8 +61,8 @@ export class Evidence {
   ): Promise<ListCheck> => {
     const near = await this.#readRange(market, daysAround(day, runningDay));
     const range = weeksAround(day, runningDay);
-    // Usually one row is enough to show that the lists work. If no answer of the day had a list, every row is read,
-    // because some may be rows of the day itself.
+    // Usually one row is enough to show that the lists work. If no answer of the day had a list, all rows of
+    // the first list with rows are read, because some of them may be rows of the day itself.
     const most = isLeftOut ? Infinity : 1;
     const result = near.resultFor(day) ?? (await this.#readRange(market, range, most)).resultFor(day);
     if (result !== undefined) return result;
