@@ -7,14 +7,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { distrustBeside, LIMITED } from "./distrust.ts";
 
-/** Maximum number of order writes that are read, newest first. */
+/** Maximum number of order writes that are read, by descending id. */
 const MOST_INTENTS = 500;
 /** Maximum length of an order write's parameters, in characters. */
 const MOST_PARAMS = 10_000;
 
 /**
- * Returns the symbols of the newest order writes, each once, newest first. Empty if the path is not a regular file, or
- * the file has no table of order writes.
+ * Returns the symbols of order writes, each once, by descending id. The ids of commands sort by time, so
+ * these symbols are the newest first; the ids of scripts are random. Empty if the path is not a regular file,
+ * or the file has no table of order writes.
  *
  * @throws If the file is not a readable store, or another process locks it.
  */

@@ -103,15 +103,15 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   [
     // Columns for the search for a lost answer. `child_ids`: orders that an order has placed, JSON. `earlier`: the
-    // terms before an amendment, JSON. `look_since`: the instant since which the lists are read. `sent_number`: the
-    // position in the sequence of the account's writes.
+    // terms before an amendment, JSON. `look_since`: the instant from which on the lists are read.
+    // `sent_number`: the position in the sequence of the account's writes.
     `alter table intent add column child_ids text not null default '[]'`,
     `alter table intent add column earlier text`,
     `alter table intent add column look_since integer`,
     `alter table intent add column sent_number integer`,
   ],
   [
-    // Plans of rebalancing. `plan` of an intent is the hash of the plan that the intent is part of.
+    // Rebalancing plans. `plan` of an intent is the hash of the plan that the intent is part of.
     `alter table intent add column plan text`,
     `create index intent_of_plan on intent (account, plan) where plan is not null`,
     // `holder` is the process that executes the plan, until `held_until`. `source` is what the plan was made from.
