@@ -180,8 +180,8 @@ export function httpRefusal(context: CallContext, status: number, text: string):
     envelope === undefined || envelope.text === "" ? "" : `: ${shortened(envelope.text)}`
   }`;
   const code = `http-${status}`;
-  // A server error leaves the outcome unknown. A client error rejects a read. It rejects a write only if its body is an
-  // envelope with a known rejection.
+  // A server error, or a status below 400, leaves the outcome unknown. A client error rejects a read. It
+  // rejects a write only if its body is an envelope with a known rejection.
   if (status < 400 || status >= 500) return unanswered(context, said, code);
   if (context.operation.effect !== "write") return rejection(context, { text: said, code });
   const mayBeExecuted = envelope === undefined || uncertainStatuses.includes(status);

@@ -192,7 +192,8 @@ class GatewayTransport implements Transport {
       timeoutMs,
     );
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    // The gateway should time out before this call does, so that the gateway's error can still arrive.
+    // The gateway takes whole seconds. Round down, so that it waits no longer than this call and its error
+    // can arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
     const send = context.operation.effect === "read" ? postRouted : postOnce;
     let answer: PostAnswer;

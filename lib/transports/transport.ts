@@ -89,8 +89,8 @@ export interface LoginKeeper {
 }
 
 /**
- * What a read-only connection refuses. `yes`: every write, and the trade login. `login`: only every write; the
- * connection still makes the trade login if a read needs it.
+ * What a read-only connection refuses. `yes`: every write, and the trade login. `login`: every write; the
+ * connection makes the trade login if a read needs it.
  */
 export type ReadOnly = "yes" | "login";
 

@@ -319,7 +319,8 @@ function keyFault(name: ChannelName, cause: ProtocolError): ProtocolError {
   return new ProtocolError(
     `Cannot open the ${name} connection: ${MOST_UNREADABLE} first answers in a row were unreadable; check the ` +
       "platform key and the developer key (test and production have different platform keys); if both are " +
-      "right, somebody is changing the connection; the next attempt is in an hour, or with account.login()",
+      "right, somebody on the network is changing the data; the next attempt is in an hour, or with " +
+      "account.login()",
     { code: "platform-key", transport: "direct", cause },
   );
 }

@@ -473,7 +473,8 @@ export class Link {
 function checkFirst({ id, code }: Response, ownId: string, peer: string): void {
   if (id === ownId || id === "0" && code !== "0000") return;
   throw new ProtocolError(
-    `Cannot accept the first answer of ${peer}: it belongs to another request; somebody may be changing the connection`,
+    `Cannot accept the first answer of ${peer}: it belongs to another request; somebody on the network may ` +
+      "be sending answers of earlier connections again",
     { code: "first-answer-unasked", transport: "direct" },
   );
 }

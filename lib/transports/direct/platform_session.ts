@@ -233,8 +233,8 @@ export class PlatformSession {
   async #askServers(token: Token): Promise<Servers> {
     const { trade, quote } = this.#options.ownServers;
     if (trade !== undefined && quote !== undefined) return { trade, quote };
-    // `call` decodes with the operation's own type.
     const { signal } = this.#options;
+    // `call` decodes with the operation's own type.
     const answer = await this.call(platform.servers, { token: token.text }, { signal }) as {
       tradeServer: string;
       quoteServer: string;

@@ -108,7 +108,10 @@ export class SocketCalls {
     );
   }
 
-  /** Decodes an answer with `read`, and updates the logins if the answer shows that a login has ended. */
+  /**
+   * Decodes an answer with `read`, and updates the logins: ends a login that the answer reports as ended, and
+   * otherwise extends the validity of the token.
+   */
   noting<T>(context: CallContext, route: Route, read: () => T): T {
     try {
       const answer = read();

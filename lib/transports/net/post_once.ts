@@ -6,8 +6,9 @@
  *
  * The runtime's `fetch` sends a request a second time if the pooled connection breaks before an answer
  * (denoland/deno#32566). Some versions do so even on a new connection (denoland/deno#35610). For a write, that could
- * place an order twice. So `fetch` sends no write, but only other requests that may need a proxy or that tracing
- * records. The class of an error shows the caller whether anything was sent.
+ * place an order twice. So this module sends each write itself. It uses `fetch` only for other requests:
+ * those that may need a proxy, and those that tracing records. The class of an error shows the caller whether
+ * anything was sent.
  *
  * @module
  */
@@ -268,7 +269,10 @@ class AnswerReader {
   #left = 0;
   /** Whether the line end after a chunk is still missing. */
   #isBehindChunk = false;
-  /** The body so far, in its first bytes. A separate array for each chunk would need far more memory than its bytes. */
+  /**
+   * Its first `#bodyBytes` bytes are the body so far. A separate array for each chunk would need far more
+   * memory than the bytes of the chunk.
+   */
   #body = new Uint8Array(0);
   #bodyBytes = 0;
   /** Whether the answer is complete. */
