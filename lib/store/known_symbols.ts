@@ -7,15 +7,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { distrustBeside, LIMITED } from "./distrust.ts";
 
-/** Maximum number of order writes that are read, by descending id. */
+/** Maximum number of order writes that are read, newest first. */
 const MOST_INTENTS = 500;
 /** Maximum length of an order write's parameters, in characters. */
 const MOST_PARAMS = 10_000;
 
 /**
- * Returns the symbols of order writes, each once, by descending id. The ids of commands sort by time, so
- * these symbols are the newest first; the ids of scripts are random. Empty if the path is not a regular file,
- * or the file has no table of order writes.
+ * Returns the symbols of order writes, each once, newest first. Empty if the path is not a regular file, or the file has
+ * no table of order writes.
  *
  * @throws If the file is not a readable store, or another process locks it.
  */
@@ -27,7 +26,7 @@ export function symbolsOfStore(path: string): string[] {
   const kind = db.prepare("select type from sqlite_schema where name = 'intent'").get();
   if (kind?.type !== "table") return [];
   const rows = db.prepare(
-    "select substr(params, 1, ?) as params from intent order by id desc limit ?",
+    "select substr(params, 1, ?) as params from intent order by created_at desc, id desc limit ?",
   ).all(MOST_PARAMS, MOST_INTENTS);
   const symbols = rows.map(({ params }) => /"symbol":"([A-Z0-9.]{1,30})"/.exec(String(params))?.[1]);
   return [...new Set(symbols.filter((symbol) => symbol !== undefined))];

@@ -108,6 +108,26 @@ Deno.test("exportDayBook() accepts an empty day with missing lists only if at le
   assertEquals((await between.exportDay()).days[0]?.status, "final");
 });
 
+Deno.test("exportDayBook() finds an unfilled order of a day whose own lists are left out, in the lists around the day", async () => {
+  const { ["TradeQueryHistoryEntrustList K 20250815"]: orders } = bookOf("hk", 1);
+  const unfilled = orders!.map(({ businessAmount: _, businessBalance: _b, ...order }) => order);
+  await using book = openBook({
+    ...bookOf("hk", 5, { day: BEFORE }),
+    ...bookOf("hk", 5, { day: "2025-08-14" }),
+    "TradeQueryHistoryEntrustList K 20250815": unfilled,
+  });
+  book.broker.answer = ({ key, params }) =>
+    isList(key) && params.startDate === params.endDate && params.startDate === "20250815"
+      ? okText("{}")
+      : undefined;
+  const { ok, days: [day], differences } = await book.exportDay();
+  assertEquals([ok, day?.status], [false, "provisional"]);
+  assertStringIncludes(
+    differences[0]?.message ?? "",
+    "orders from 2025-08-14 to 2025-08-16 show 1 rows of this day",
+  );
+});
+
 Deno.test("exportDayBook() stops at an answer that has other members instead of a list", async () => {
   for (const answer of ['{"foo":1}', '{"code":500,"message":"internal error"}', '{"data":{"code":500}}']) {
     await using book = openBook(bookOf("hk", 5));

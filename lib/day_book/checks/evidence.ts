@@ -59,12 +59,13 @@ export class Evidence {
     { market, day, runningDay }: MarketDay,
     isLeftOut: boolean,
   ): Promise<ListCheck> => {
-    const near = await this.#readRange(market, daysAround(day, runningDay));
     const range = weeksAround(day, runningDay);
-    // Usually one row is enough to show that the lists work. If no answer of the day had a list, all rows of
-    // the first list with rows are read, because some of them may be rows of the day itself.
-    const most = isLeftOut ? Infinity : 1;
-    const result = near.resultFor(day) ?? (await this.#readRange(market, range, most)).resultFor(day);
+    // Usually a list with rows is enough to show that the lists work. If no answer of the day had a list, every row of
+    // every list is read, because any of them may be a row of the day itself.
+    const all = isLeftOut;
+    const near = await this.#readRange(market, daysAround(day, runningDay), { most: Infinity, all });
+    const result = near.resultFor(day) ??
+      (await this.#readRange(market, range, { most: isLeftOut ? Infinity : 1, all })).resultFor(day);
     if (result !== undefined) return result;
     const kept = this.#options.keptWithRows(market, range.from, range.to);
     if (kept !== undefined) {
@@ -79,13 +80,21 @@ export class Evidence {
     return why === undefined ? PASSED : notCheckable(why);
   };
 
-  /** Reads the lists of a range until one list has rows. Reads each range only once. */
-  #readRange(market: DayBookMarket, range: Range, most = Infinity): Promise<RangeRows> {
-    return remembered(this.#ranges, `${market} ${range.from} ${range.to} ${most}`, async () => {
+  /**
+   * Reads the lists of a range until one list has rows, or all lists. Reads each range only once.
+   *
+   * @param most How many rows are enough.
+   */
+  #readRange(
+    market: DayBookMarket,
+    range: Range,
+    { most, all }: { most: number; all: boolean },
+  ): Promise<RangeRows> {
+    return remembered(this.#ranges, `${market} ${range.from} ${range.to} ${most} ${all}`, async () => {
       const found = new RangeRows(range);
       for (const spec of listsOf(market)) {
         await this.#read(market, spec, { range, most, found });
-        if (found.rows > 0) break;
+        if (found.rows > 0 && !all) break;
       }
       return found;
     });
@@ -146,7 +155,9 @@ class RangeRows {
 
   add(list: string, day: string): void {
     this.rows++;
-    this.#days.set(day, { list, rows: (this.#days.get(day)?.rows ?? 0) + 1 });
+    const known = this.#days.get(day);
+    if (known !== undefined && known.list !== list) return; // the first list with rows of the day is named
+    this.#days.set(day, { list, rows: (known?.rows ?? 0) + 1 });
   }
 
   /**
