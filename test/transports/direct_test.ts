@@ -249,4 +249,12 @@ Deno.test("raw() accepts the broker's own names over the socket and over HTTP", 
     "its type number is not known",
   );
   await assertRejects(() => client.raw("trade", "TradeEntrust", { noSuchMember: "1" }), TransportError);
+  const beforeFirstByte = () => {
+    throw new RangeError("withheld");
+  };
+  await assertRejects(
+    () => client.raw("trade", "TradeQueryMarginFundInfo", { exchangeType: "K" }, { beforeFirstByte }),
+    RangeError,
+    "withheld",
+  );
 });

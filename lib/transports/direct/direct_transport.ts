@@ -30,7 +30,13 @@ import { rawContext } from "../envelope.ts";
 import { addressOf } from "../net/address.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
 import { type PushHooks, type PushStream, pushStreamOf } from "../push/stream.ts";
-import { type CallOptions, type ReadOnly, refuseReadOnly, type Transport } from "../transport.ts";
+import {
+  type CallOptions,
+  type ReadOnly,
+  refuseReadOnly,
+  reportBrokerTime,
+  type Transport,
+} from "../transport.ts";
 import { Channel, type ChannelOptions, directSource } from "./channel.ts";
 import {
   type ChannelName,
@@ -261,8 +267,10 @@ class Direct implements DirectTransport {
       token: route.token.text,
       context,
       limits,
+      beforeFirstByte: options.beforeFirstByte,
       onLate: () => {},
     });
+    reportBrokerTime(options, response.time, "answer");
     return this.#calls.noting(context, route, () => {
       checkCode(context, response);
       if (isMapped) checkType(context, response, responseNumber(operation));
