@@ -91,12 +91,15 @@ function writerTo(to: typeof Deno.stdout | typeof Deno.stderr): (text: string) =
   };
 }
 
-/** Returns the size of the terminal; 80 by 24 if it was closed. */
+const USUAL_SIZE = { columns: 80, rows: 24 };
+
+/** Returns the size of the terminal. Assumes 80 by 24 if it was closed, or if it does not know its size (0 by 0). */
 function terminalSize(): { columns: number; rows: number } {
   try {
-    return Deno.consoleSize();
+    const size = Deno.consoleSize();
+    return size.columns > 0 && size.rows > 0 ? size : USUAL_SIZE;
   } catch {
-    return { columns: 80, rows: 24 };
+    return USUAL_SIZE;
   }
 }
 

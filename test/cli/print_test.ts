@@ -10,6 +10,7 @@ import type { ListView, Output } from "../../tasks/terminal/list_output.ts";
 import { printList } from "../../tasks/terminal/list_output.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { MORNING } from "./support.ts";
+import { hasProgram } from "../support/programs.ts";
 import { cli, envOf, folder, simulate } from "./runner_support.ts";
 import { UsageError } from "../../tasks/terminal/exit_codes.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
@@ -394,4 +395,22 @@ Deno.test("every command that prints a table has --output and --columns, or prin
     }
   }
   assertEquals(without, []);
+});
+
+const hasPython = await hasProgram("python3");
+Deno.test({
+  name: `a terminal that does not know its size counts as 80 by 24${
+    hasPython ? "" : " (left out: no python3)"
+  }`,
+  ignore: !hasPython,
+  async fn() {
+    // Python gives the program a new terminal, whose size is 0 by 0.
+    const source = `import { processHost } from "${import.meta.resolve("../../tasks/terminal/host.ts")}";
+console.log(JSON.stringify(processHost().size()));`;
+    const { stdout } = await new Deno.Command("python3", {
+      args: ["-c", "import pty, sys; pty.spawn(sys.argv[1:])", Deno.execPath(), "eval", source],
+      stdin: "null",
+    }).output();
+    assertEquals(JSON.parse(new TextDecoder().decode(stdout)), { columns: 80, rows: 24 });
+  },
 });
