@@ -329,7 +329,7 @@ function holdingsOf(
       return {
         ...base,
         missing: price === undefined
-          ? "no quote, so it has no value and no profit here"
+          ? "no price, so it has no value and no profit here"
           : "the reference data have no multiplier of this contract, so it has no value and no profit here",
       };
     }
@@ -410,7 +410,7 @@ function changeByFills(fills: readonly FillRow[]): { quantity: Decimal; paid: De
   return { quantity, paid };
 }
 
-/** Returns the parts of a market: one for each currency of its holdings, and one for its cash. */
+/** Returns the parts of a market: one for each currency of its cash and holdings. */
 function marketsOf(
   { market, funds }: MarketRead,
   holdings: readonly PortfolioHolding[],
@@ -468,7 +468,7 @@ function totalsOf(markets: readonly PortfolioMarket[], notes: string[]): Portfol
   });
 }
 
-/** Reads the value of each currency in one currency. */
+/** Reads the exchange rate to one currency, for each currency whose amounts are not all zero. */
 async function readRates(
   client: Client,
   totals: readonly PortfolioTotal[],

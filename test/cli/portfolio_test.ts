@@ -203,7 +203,7 @@ interface Missing {
 }
 
 const NO_VALUE: Member[] = ["price", "quotedAt", "value", "dayProfit", "profit"];
-const NO_QUOTE = "no quote, so it has no value and no profit here";
+const NO_QUOTE = "no price, so it has no value and no profit here";
 /** Returns a function that changes the row or quote of Tencent, and nothing else. */
 const ofTencent = (change: object) => (_: string, value: unknown): unknown => {
   const { stockCode, security } = (value ?? {}) as { stockCode?: string; security?: { code?: string } }; // a row or a quote
