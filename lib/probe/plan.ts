@@ -64,8 +64,8 @@ export class Learned {
   readonly #symbols = new Map<string, string>();
   readonly #prices = new Map<string, string>();
   /**
-   * The first value of each member, by family and by hsgate's name. The first row of a list is under the broker's name
-   * of the list.
+   * The first value of each member, by family and by hsgate's name. For an answer that is a list, also its first row,
+   * by the broker's name of the list: the first expiry, for example, is a parameter of a later call.
    */
   readonly #members = new Map<string, unknown>();
 
@@ -123,7 +123,7 @@ export interface PlannedCall {
   /** The market that the parameters are about. */
   market: Market | undefined;
   params: Record<string, unknown>;
-  /** The parameters that are names of a code table. They show no value of the account. */
+  /** The parameters whose values are names of a code table, such as the market; no values of the account. */
   codes: Record<string, string>;
 }
 
