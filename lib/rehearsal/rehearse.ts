@@ -42,7 +42,7 @@ export interface RehearseOptions {
   outages?: readonly Outage[] | { text: string; fileName: string };
   /** Price moves, halts and outages of the broker, as for the simulator. @default none */
   script?: ScriptSource;
-  /** Seed of prices, fills and jitter. @default 1 */
+  /** Seed of prices, fills and other random numbers. @default 1 */
   seed?: number;
   /** Trading days of the exchanges. @default the built-in calendars */
   calendars?: Calendars;
@@ -80,7 +80,8 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
  *
  * @throws {RecipeError} When a recipe or the list of outages is wrong.
  * @throws {ScriptError} When the broker's script is wrong.
- * @throws {RangeError} If calendars or prices do not cover a day.
+ * @throws {CalendarUnknownError} If a calendar does not cover a day.
+ * @throws {RangeError} If the days are invalid, or the simulator has no prices for them.
  */
 export async function rehearse(options: RehearseOptions): Promise<RehearsalResult> {
   const { from, to, outages = [], seed = 1, calendars = builtInCalendars } = options;
@@ -161,7 +162,8 @@ class Rehearsal implements AsyncDisposable {
     this.#setup = setup;
     this.#machine = new VirtualMachine(from, seed);
     this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime, calendars, script });
-    const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string]; // `map` returns two dates for two instants
+    // `map` returns two dates for two instants.
+    const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string];
     const { broker } = this.#broker.core;
     const actions = trades ? ownerActionsBetween(calendars, first, last) : [];
     this.#ownerActions = new Script(
@@ -355,14 +357,14 @@ class Rehearsal implements AsyncDisposable {
         return this.#loseLogin("1014", "login timeout", forMs !== undefined);
       case "displaced":
         return this.#loseLogin("1013", "logged in on another device", true);
-      case "pause":
+      case "pause": // the script was checked: `pause` and `resume` have a recipe
         await pauseRecipe(this.#setup.store, recipe!, {
           why: "outage script",
           now: this.#machine.wallTime,
-        }); // checked
+        });
         return;
       case "resume":
-        await this.#resume(recipe!, catchUp); // checked
+        await this.#resume(recipe!, catchUp);
         return;
     }
   }

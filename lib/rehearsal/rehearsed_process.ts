@@ -186,7 +186,7 @@ export class RehearsedProcess implements StepRunner {
     if (this.#streams.length > 0 && !this.#havePushesArrived) {
       throw new Error("Cannot rehearse: pushes did not arrive over loopback");
     }
-    // A step may still handle an event because it waits for virtual time.
+    // A step that waits for virtual time in the middle of an event cannot finish the event before time passes.
     for (const stream of this.#streams) stream.giveUp();
   }
 
@@ -251,7 +251,7 @@ export class RehearsedProcess implements StepRunner {
     const client = createClient(line, {
       tradePassword: broker.tradePassword,
       retry: { waitMs: 1 },
-      // Use a real timer: the client's waits take real time, because its connection uses real sockets.
+      // Without `setTimer`, the client uses real timers: it waits in real time, because its sockets are real.
       machine: {
         random: randomFrom(seed),
         now: () => machine.wallTime,

@@ -48,7 +48,8 @@ function tallyLines({ recipes }: RehearsalResult): string[] {
     return [recipe, String(slots), String(ok), String(failed), String(skipped), why.join(", ")];
   });
   const table = [["recipe", "slots", "ok", "failed", "skipped", "why"], ...rows];
-  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length))); // all rows have the same number of columns
+  // All rows have the same number of columns.
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
   return table.map((row) =>
     row.map((cell, column) =>
       column > 0 && column < 5 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)
