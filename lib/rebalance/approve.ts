@@ -47,8 +47,8 @@ export interface ApprovalWish {
  * the prices of the plan are from that day.
  *
  * @param settings What the plan's file says now; absent if the file cannot be read here.
- * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file or its recipe has changed,
- * `plan-empty` if it has no trades, and the errors of `approvePlan`.
+ * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file or its recipe
+ * has changed, `plan-empty` if it has no trades, and the errors of `approvePlan`.
  * @throws {InvalidParamsError} If the approval would be valid longer than the plan's day.
  */
 export async function approveExactly(

@@ -101,7 +101,7 @@ export async function readBrokerAccount(
     issues.push({
       path: target === undefined ? ["holdings", symbol] : ["targets", target],
       value: symbol,
-      expected: `a symbol with a quote, and the broker answered "${text}": ${
+      expected: `a symbol with a quote; the broker answered "${text}": ${
         target === undefined ? "try again later" : "correct the code, or remove the target"
       }`,
     });

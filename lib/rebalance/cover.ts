@@ -121,9 +121,9 @@ export class Cover {
   }
 
   /**
-   * Returns the cash of a currency above the plan's buffer that no purchase uses yet, or why it is unknown. The
-   * broker's latest cash may not yet contain the newest purchases, so they are also subtracted from an earlier value of
-   * the cash. The smaller result counts.
+   * Returns the cash of a currency above the plan's buffer that no purchase uses yet, or why it is unknown.
+   * The broker may not have deducted the newest purchases from its latest cash yet. So the purchases are also
+   * subtracted from an earlier value of the cash, and the smaller result counts.
    */
   async #spendable(currency: string, market: Market): Promise<{ cash: Decimal } | { why: string }> {
     const { store, account, reader, signal } = this.#deps;
@@ -157,9 +157,9 @@ export class Cover {
       own.filter((intent) => isPurchase(intent) && (intent.sentAt ?? 0) >= at);
     let before = this.#figures.get(currency);
     const isSettled = sentSince(now - CASH_LAG_MS).length === 0;
-    // The latest cash may lack the newest purchases, so the earlier value stays until all of them must be in the
-    // broker's cash. If this machine's clock was set back, the earlier value is replaced: it would seem to be newer
-    // than purchases sent since then.
+    // Keep the earlier value until the broker must have deducted every purchase from its cash. If this
+    // machine's clock was set back, replace the earlier value: it would seem to be newer than purchases sent
+    // since then.
     if (before === undefined || now < before.at || isSettled && now - before.at >= CASH_LAG_MS) {
       before = { at: isSettled ? now : now - CASH_LAG_MS, amount: figure };
       this.#figures.set(currency, before);

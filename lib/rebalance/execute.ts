@@ -62,7 +62,7 @@ export async function rebalance(
   }
   if (found?.state === "done" && found.report !== undefined) return found.report;
   const at = machine.now();
-  // Recording a stopped plan again would undo a refusal. Only making a new plan may do that.
+  // A stopped plan may have been refused. Recording it would make it `planned` again; its execution must not.
   if (found?.state !== "stopped") await recordPlan(store, { account, plan, terms, at });
   if (found === undefined) await approvePlan(store, key, { by, at, until: at + SCRIPT_APPROVAL_MS });
   const holder = holderOf(machine.id(), stepKey);
@@ -95,7 +95,8 @@ async function beginOnce(
       });
     } catch (error) {
       if (!(error instanceof BrokerError) || error.code !== "plan-held") throw error;
-      const { state, heldUntil: until = at } = (await findPlan(store, account, hash))!; // only plans of months ago are removed
+      // The plan still exists: only plans of months ago are removed.
+      const { state, heldUntil: until = at } = (await findPlan(store, account, hash))!;
       // The other process has renewed its lease, so it is alive; or it has ended the execution.
       if (state !== "running" || (heldUntil !== undefined && until > heldUntil)) throw error;
       heldUntil = until;

@@ -89,11 +89,9 @@ export interface RebalanceOptions {
 export const LEASE_MS = 60_000;
 /** How long a stopping execution waits for the end of its cancelled orders. */
 const CANCEL_MS = 60_000;
-/**
- * If a cancellation has no effect, it is sent again after this time. For each order, at most this number of
- * cancellations is sent.
- */
+/** If a cancellation has no effect, it is sent again after this time. */
 const CANCEL_AGAIN_MS = 20_000;
+/** Maximum number of cancellations that are sent for one order. */
 const MOST_CANCELS = 3;
 /** After a fill or a cancellation, the broker's cash and holdings may stay unchanged for up to this time. */
 const SHORT_MS = 15_000;
@@ -137,7 +135,8 @@ interface Run {
   /** When the price of the trade's open order was last compared with the market. */
   checkedAt: number;
   /**
-   * For how long the trade could have orders so far: its market was open, and it did not wait for sales. Milliseconds.
+   * Milliseconds so far in which the trade could have orders: its market was open, and it did not wait for
+   * sales.
    */
   spentMs: number;
   /** Since when the cash or the holdings do not cover the rest of the trade. */
@@ -482,8 +481,8 @@ export class Execution {
   }
 
   /**
-   * How long a trade may take in all while its market is open: the repricing interval, once for each price. An
-   * algorithmic order has no limit.
+   * Longest total time of a trade while its market is open, in milliseconds: one repricing interval for each
+   * price that the trade may try. An algorithmic order has no limit.
    */
   get #patienceMs(): number {
     const { maxReprices, algorithm } = this.#options.terms;

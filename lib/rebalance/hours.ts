@@ -1,5 +1,6 @@
 /**
- * Determines when the orders of a plan may be in a market: in its trading hours, within the hours of the terms.
+ * Determines when the orders of a plan may be in a market: in its trading hours, and within the `hours` of
+ * the terms.
  *
  * @module
  */

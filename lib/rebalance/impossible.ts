@@ -38,7 +38,7 @@ export function impossible(prepared: Prepared, file: RebalanceFile): InvalidPara
       path: [file.maxTurnover === undefined ? "cashBuffer" : "maxTurnover"],
       value: file.maxTurnover === undefined ? file.cashBuffer : normalize(file.maxTurnover),
       expected:
-        "limits that allow the sales which the cash buffer needs: raise maxTurnover, or lower the buffer",
+        "limits that allow the sales for the cash buffer: lower the buffer, or raise maxTurnover if given",
     });
   }
   return new InvalidParamsError("plan", issues);

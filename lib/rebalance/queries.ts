@@ -140,10 +140,13 @@ export interface PlanKey {
   hash: string;
 }
 
-/** Separates the key of a run and step from the id of a process, in the name of a process that executes a plan. */
+/** Separates the two parts of a holder: the key of a run and step, and the id of a process. */
 const OF_RUN = " ";
 
-/** Returns the name of a process that executes a plan: with the key of its run and step, if the process has one. */
+/**
+ * Returns the holder of a plan: the id of the executing process, after the key of its run and step if it has
+ * one.
+ */
 export const holderOf = (id: string, stepKey?: string): string =>
   stepKey === undefined ? id : `${stepKey}${OF_RUN}${id}`;
 
@@ -261,11 +264,12 @@ export async function executedPlans(
 }
 
 /**
- * Records a plan in the state `planned`. Recording the same plan with the same terms again changes nothing. If the
- * terms, the file or the recipe differ from the recorded ones, they replace these and end an approval, because a person
- * approves a plan together with them. A refused plan that is made again becomes `planned` again.
+ * Records a plan in the state `planned`. Recording the same plan with the same terms again changes nothing.
+ * If the terms, the file or the recipe have changed, records the new ones and removes the approval, because a
+ * person approves a plan together with its terms, file and recipe. A refused plan that is made again becomes
+ * `planned` again.
  *
- * @throws {BrokerError} `plan-state` if the plan has other terms and its execution has begun.
+ * @throws {BrokerError} `plan-state` if the terms have changed and the execution of the plan has begun.
  */
 export async function recordPlan(
   store: Store,
@@ -326,7 +330,8 @@ export async function recordPlan(
 /**
  * Approves a plan that was recorded, or whose execution has stopped and may continue.
  *
- * @throws {BrokerError} `plan-unknown` if the store does not have the plan, `plan-state` if it is running, done or refused.
+ * @throws {BrokerError} `plan-unknown` if the store does not have the plan, `plan-state` if it is running,
+ * done or refused.
  */
 export async function approvePlan(
   store: Store,
@@ -414,10 +419,11 @@ export interface Beginning {
  * keeps its start and its deadline. A stopped plan also keeps them, unless a person approved the plan again after the
  * stop.
  *
- * @throws {BrokerError} `plan-unknown` if the store does not have the plan; `plan-not-approved` if nobody approved the
- * plan or the approval has expired; `plan-held` if another process executes the plan; `plan-state` if the plan is done;
- * `plan-changed` if another plan of the account has traded since this plan was recorded or begun; `plan-other` if
- * another plan of the account is running.
+ * @throws {BrokerError} `plan-unknown` if the store does not have the plan; `plan-not-approved` if nobody
+ * approved the plan, the approval has expired, or the deadline of a stopped plan has passed; `plan-held` if
+ * another process executes the plan; `plan-state` if the plan is done, or if `isContinued` and no execution
+ * is in progress; `plan-changed` if another plan of the account has traded since this plan was recorded or
+ * begun; `plan-other` if another plan of the account is running.
  */
 export async function beginPlan(
   store: Store,

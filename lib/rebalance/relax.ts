@@ -103,8 +103,8 @@ export function respond(hint: Hint, cashPrice: number, turnoverPrice: number): n
 }
 
 /**
- * Prices of cash (by pool) and of turnover. A price is a squared drift: the cost of using cash worth the whole account,
- * or of trading that much.
+ * Prices of cash (by pool) and of turnover, as squared drifts: what it costs to use cash worth the whole
+ * account, or to trade as much.
  */
 export interface Prices {
   cash: number[];

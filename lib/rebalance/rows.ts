@@ -198,8 +198,8 @@ function rowsOf(
       path: ["exclude", index],
       value: symbol,
       expected:
-        "a symbol that is held or has a target, while a position without a target would be sold, such as " +
-        `"${first.quote.symbol}": correct the code, or remove it`,
+        "a symbol that is held or has a target: correct the code, or remove it; otherwise the plan could " +
+        `sell a position that should be kept, such as "${first.quote.symbol}"`,
     });
   });
   return rows.sort((a, b) => {

@@ -143,9 +143,9 @@ function startOf(
 }
 
 /**
- * Changes one trade of a plan at a time, repairs and improves the other trades, and keeps each plan that is better.
- * With a turnover limit, each trade affects all others, so plans that differ in three trades can have very different
- * sums.
+ * Changes one trade of a plan at a time, repairs and improves the other trades, and keeps each plan that is
+ * better. With a turnover limit, each trade affects all others. So a better plan may differ in three or more
+ * trades, and improving single trades and pairs does not find it.
  */
 function improveByChanges(problem: Problem, hints: readonly Hint[], found: PlanLots): PlanLots {
   let best = found;

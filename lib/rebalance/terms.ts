@@ -1,5 +1,6 @@
 /**
- * The terms of execution: at which prices the orders of a plan are placed, how often they are repriced, and when to stop.
+ * The terms of execution: at which prices the orders of a plan are placed, how often they are repriced, and
+ * when to stop.
  *
  * @module
  */
