@@ -64,8 +64,9 @@ export class Learned {
   readonly #symbols = new Map<string, string>();
   readonly #prices = new Map<string, string>();
   /**
-   * The first value of each member, by family and by hsgate's name. For an answer that is a list, also its first row,
-   * by the broker's name of the list: the first expiry, for example, is a parameter of a later call.
+   * The first value of each member, by family and by hsgate's name. For an answer that is a list, also its
+   * first row, by the broker's name of the list: the first expiry, for example, is a parameter of a later
+   * call.
    */
   readonly #members = new Map<string, unknown>();
 

@@ -352,7 +352,10 @@ function isRepeated(before: readonly Row[], page: readonly Row[]): boolean {
   return JSON.stringify(before) === JSON.stringify(page);
 }
 
-/** Returns the outcome of a call. `code` is a short code of the broker or of hsgate; any other text is left out. */
+/**
+ * Returns the outcome of a call. `code` is a short code of the broker or of hsgate; any other text is left
+ * out.
+ */
 function outcomeOf(
   error: unknown,
   differences: readonly Difference[],

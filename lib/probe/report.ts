@@ -97,8 +97,8 @@ const MOST_LEVELS = 400;
 /** Maximum number of calls of a report. A probe makes about 120. */
 const MOST_CALLS = 2_000;
 /**
- * Maximum number of values of a report. A whole probe has about 17,000. The limit also bounds the number of schema
- * errors, because each wrong value can cause one.
+ * Maximum number of values of a report. A whole probe has about 17,000. The limit also bounds the number of
+ * schema errors, because each wrong value can cause one.
  */
 const MOST_VALUES = 200_000;
 
@@ -150,8 +150,8 @@ export function shapesOf({ calls }: ProbeReport): AnswerShape[] {
 const LEAST_VALUE = 3;
 
 /**
- * Returns a report in which no name of a member is, or contains, a value of the account. The report has no values of
- * members; a value could be in it only if the broker used the value as a member's name.
+ * Returns a report in which no name of a member is, or contains, a value of the account. The report has no
+ * values of members; a value could be in it only if the broker used the value as a member's name.
  *
  * @param values Every text and number that the broker sent, and the secrets of the settings.
  */

@@ -1,6 +1,6 @@
 /**
- * Counts the pushes of a rehearsal, so that virtual time passes only after every push was handled, even on a slow
- * machine.
+ * Counts the pushes of a rehearsal, so that virtual time passes only after every push was handled, even on a
+ * slow machine.
  *
  * @module
  */
@@ -11,8 +11,8 @@ import type { Work } from "./turn.ts";
 /** A reader that a step uses for a stream. */
 interface Reader {
   /**
-   * The number of the step's waits (`Work.waits`) when the reader got its last event; `undefined` while the reader
-   * waits for an event.
+   * The number of the step's waits (`Work.waits`) when the reader got its last event; `undefined` while the
+   * reader waits for an event.
    */
   waitsAtEvent: number | undefined;
 }

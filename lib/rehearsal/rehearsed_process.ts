@@ -186,7 +186,8 @@ export class RehearsedProcess implements StepRunner {
     if (this.#streams.length > 0 && !this.#havePushesArrived) {
       throw new Error("Cannot rehearse: pushes did not arrive over loopback");
     }
-    // A step that waits for virtual time in the middle of an event cannot finish the event before time passes.
+    // A step that waits for virtual time in the middle of an event cannot finish the event before time
+    // passes.
     for (const stream of this.#streams) stream.giveUp();
   }
 

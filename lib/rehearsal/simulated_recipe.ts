@@ -1,6 +1,6 @@
 /**
- * Adapts recipes to a rehearsal: the same steps run with the simulator and in virtual time. The rehearsal records
- * messages instead of sending them.
+ * Adapts recipes to a rehearsal: the same steps run with the simulator and in virtual time. The rehearsal
+ * records messages instead of sending them.
  *
  * @module
  */

@@ -1,9 +1,9 @@
 /**
  * Simulates a machine with virtual clocks and timers. Its time passes only when the rehearsal moves the time.
  *
- * The machine has three clocks, because these differ in reality: the true time, which exchanges and the broker use;
- * the wall clock, which a person or a time server may set wrong; and the steady clock, which stops while the machine
- * sleeps.
+ * The machine has three clocks, because these differ in reality: the true time, which exchanges and the
+ * broker use; the wall clock, which a person or a time server may set wrong; and the steady clock, which
+ * stops while the machine sleeps.
  *
  * @module
  */
