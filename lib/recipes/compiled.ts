@@ -311,7 +311,10 @@ export interface CompiledStep {
   code?: StepCode | "unread";
   /** Hosts and paths that the parameters name, as written. */
   reaches?: readonly StepReach[];
-  /** The recipe that the step runs; `"any"` if its name is known only during the run. */
+  /**
+   * The recipe that the step runs; `"any"` if the compiler did not look it up, so that only the run
+   * determines it.
+   */
   runs?: KnownRecipe | "any";
   /** Returns whether the step runs; gets the data that is known before the step. */
   condition?: (scope: StepScope) => boolean;

@@ -71,7 +71,7 @@ export function powerText(
  */
 function realHost(address: string): string {
   const host = URL.parse(address)?.host;
-  // The host in a permission of a step has no scheme, and Deno itself compares it.
+  // A host in a permission of a step has no scheme. Deno compares it as written, so it cannot mislead.
   if (host === undefined || host === "") return "";
   return new RegExp(`^[a-z]+://${RegExp.escape(host)}([:/?#]|$)`, "i").test(address) ? "" : `, host ${host}`;
 }
@@ -169,7 +169,7 @@ export function recipeRunBy(
   if (found === undefined) {
     throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
   }
-  // If the compiler found no `run` step, or a step that may run any recipe, every recipe of the program may run.
+  // If the compiler found no `run` step, or a step that may run any recipe, every one of `recipes` may run.
   const isOpen = all.length === 0 || all.includes("any");
   if (!isOpen && [outer, found].some((each) => powersOf(each).some(({ needsTrust }) => needsTrust))) {
     throw new TypeError(

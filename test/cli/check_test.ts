@@ -378,7 +378,10 @@ Deno.test("when check searches for the recipe of a step, it skips files that beg
   await using dir = await folder({ ...files, ...beside((index) => `${steps}# name: x\nname: a${index}\n`) });
   const { code, out } = await cli(["check", `${dir.path}/r.yaml`]);
   assertEquals(code, 2);
-  assertStringIncludes(out, "to have at most 1024 KiB in all: begin each recipe with its name");
+  assertStringIncludes(
+    out,
+    "at most 1024 KiB in all files that hsgate compiles to find the recipes that this one runs",
+  );
 });
 
 Deno.test("check ends with 130 after Ctrl-C, even with many heavy recipes", async () => {

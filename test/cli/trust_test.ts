@@ -210,12 +210,12 @@ Deno.test("a recipe without trust replaces a file beside the recipe only if a st
   // A step does not replace a report that the user has changed.
   Deno.writeTextFileSync(`${w.path}/new.csv`, "my notes");
   const { err } = await report("new.csv", "d");
-  assertStringIncludes(err, 'Cannot replace "new.csv": it is not as a step wrote it');
+  assertStringIncludes(err, 'Cannot replace "new.csv": a step did not write its content');
   assertEquals(Deno.readTextFileSync(`${w.path}/new.csv`), "my notes");
   // Nor does a step replace the report through a link below `out/` that leads back into the working folder.
   Deno.symlinkSync("..", `${w.path}/out/up`);
   const { err: linked } = await report("out/up/new.csv", "e");
-  assertStringIncludes(linked, 'Cannot replace "out/up/new.csv": it is not as a step wrote it');
+  assertStringIncludes(linked, 'Cannot replace "out/up/new.csv": a step did not write its content');
   assertEquals(Deno.readTextFileSync(`${w.path}/new.csv`), "my notes");
 });
 

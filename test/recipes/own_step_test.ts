@@ -751,7 +751,7 @@ Deno.test("a step that describes itself wrongly, or with too many names, is a mi
       described(`{ ${fine}, params: Object.fromEntries(${many(201)}.map((n) => [n, { type: "text" }])) }`),
       "201 params",
     ],
-    [described(`{ ${fine}, params: { a: null } }`), 'the type of "a" in its params is none of'],
+    [described(`{ ${fine}, params: { a: null } }`), 'the type of "a" in its params is not one of'],
     [described(`{ ${fine}, outputs: "x" }`), "its outputs are not a map"],
     [say('{ type: "failed" }'), "that cannot be read"],
     [say('{ type: "constructor" }'), "that cannot be read"],

@@ -374,8 +374,8 @@ Deno.test("compileRecipe() rejects addresses that are secrets themselves, anywhe
         }\n`,
     );
   const instead = (name: string) =>
-    `expected "\${secret:${name}}", because anybody who knows the address can use it; secrets: { ${name}: { env: NAME } } says ` +
-    "where it comes from";
+    `expected "\${secret:${name}}", because anybody who knows the address can use it; declare it as ` +
+    `secrets: { ${name}: { env: NAME } }`;
   const slack = "https://hooks.slack.com/services/T000/B000/XXXX";
   assertEquals(await of(slack, "chat"), [`5:26: steps.0.with.chat.url: ${instead("chat")}`]);
   assertEquals(await of("https://chat.example/in", "chat"), [
@@ -664,7 +664,7 @@ Deno.test("checkRecipes() compiles at most two files for each file it is given, 
     const { files } = await checkRecipes(paths, { now, mayRunCode });
     return { asked, issues: files.map(({ issues }) => issues[0]?.message.replace(folder.path, "")) };
   };
-  const tooMany = "expected at most 2000 steps in all recipes that this one runs, each as often as it runs";
+  const tooMany = "expected at most 2000 steps in all recipes that this one runs, repetitions included";
   const mistakes = (name: string) =>
     `steps.0.with.recipe: recipe "${name}" itself has mistakes: check "/${name}.yaml"`;
   const twice = await chain(10, 2);

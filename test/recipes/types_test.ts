@@ -390,15 +390,15 @@ Deno.test("a check suggests a fix for a duration without a unit, a secret withou
       ],
       [
         cron('"+08:00"'),
-        '2:42: schedule.timezone: expected the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone',
+        '2:42: schedule.timezone: expected the IANA name of a place such as "Asia/Hong_Kong": an offset is not a time zone',
       ],
       [
         cron("UTC+8"),
-        '2:42: schedule.timezone: expected the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone',
+        '2:42: schedule.timezone: expected the IANA name of a place such as "Asia/Hong_Kong": an offset is not a time zone',
       ],
       [
         cron("asia/hong_kong"),
-        '2:42: schedule.timezone: expected the IANA name as it is spelt, "Asia/Hong_Kong"',
+        '2:42: schedule.timezone: expected the standard spelling "Asia/Hong_Kong"',
       ],
       [
         "params: { password: hunter2 }",
@@ -412,7 +412,7 @@ Deno.test("a check suggests a fix for a duration without a unit, a secret withou
       ],
       [
         'ping: "${secret:nope}"',
-        '2:7: ping: there is no secret "nope": secrets: { nope: { env: NAME } } says where it comes from',
+        '2:7: ping: there is no secret "nope": declare it as secrets: { nope: { env: NAME } }',
       ],
       ["timeout: 0s", '2:10: timeout: expected a duration above zero, such as "1m"'],
       ["deadline: 0m", '2:11: deadline: expected a duration above zero, such as "1m"'],
@@ -437,7 +437,7 @@ Deno.test("a check suggests a fix for a duration without a unit, a secret withou
         .join("\n"),
     );
   assertEquals(await hook(), [
-    '3:45: steps.0.with.webhook: there is no secret "hook": secrets: { hook: { env: NAME } } says where it comes from',
+    '3:45: steps.0.with.webhook: there is no secret "hook": declare it as secrets: { hook: { env: NAME } }',
   ]);
   assertEquals(await hook("secrets: { hook: { env: HOOK } }"), []);
 });
@@ -532,7 +532,7 @@ steps:
   assertEquals(await problems("declared", "outputs.mine.ok ? string(outputs.mine.count + 1) : slot"), []);
   assertEquals(await problems("free", "outputs.mine.anything + 1"), []);
   assertEquals(await problems("strange", "slot"), [
-    '3:23: steps.0.uses: Cannot use step "strange_step.ts": the type of "count" in its outputs is none of text, number, ' +
+    '3:23: steps.0.uses: Cannot use step "strange_step.ts": the type of "count" in its outputs is not one of text, number, ' +
     "integer, boolean, decimal, date, list",
   ]);
   assertEquals(await problems("declared", "slot", "{ token: hunter2 }"), [

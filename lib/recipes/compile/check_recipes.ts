@@ -77,8 +77,8 @@ export interface FileReport {
   /** Every mistake, with its place. */
   issues: readonly RecipeIssue[];
   /**
-   * Slots of all schedules, up to the tenth slot that runs. A schedule whose first running slot is later has its slots
-   * up to that one.
+   * The next slots of all schedules, up to the tenth slot that is not skipped. For a schedule whose first
+   * such slot is later, its slots up to that slot.
    */
   next: readonly (NamedSlot & { scheduleId: string })[];
   /** Clock changes of the next 24 months. */

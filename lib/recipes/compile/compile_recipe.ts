@@ -289,7 +289,7 @@ function readParams(source: RecipeSource, late: Mistake[]): Record<string, ReadP
   return params;
 }
 
-/** Returns the parameters, with the values that one run replaces. */
+/** Returns the parameters, with the values given for one run in place of their defaults. */
 function withGiven(
   params: Readonly<Record<string, ReadParam>>,
   own: CompileOptions["params"] = {},

@@ -270,9 +270,7 @@ function atSource({ path, message, ...rest }: Mistake, { expressions }: Template
 export function secretProblem(name: string, secrets: readonly string[]): string | undefined {
   if (secrets.includes(name)) return undefined;
   const near = didYouMean(name, secrets);
-  return `there is no secret "${name}"${
-    near || `: secrets: { ${name}: { env: NAME } } says where it comes from`
-  }`;
+  return `there is no secret "${name}"${near || `: declare it as secrets: { ${name}: { env: NAME } }`}`;
 }
 
 function outputsOf(steps: readonly CompiledStep[]): Type {

@@ -175,9 +175,7 @@ export async function findSlow(
       const most = `at most ${showDuration(mostEveryMs)}`;
       const text = schedule.form === "every"
         ? most
-        : `${most} between two slots of the same hours, and here ${
-          showDuration(gapMs)
-        } pass; use "every" instead`;
+        : `${most} between two slots, not ${showDuration(gapMs)}; use "every" instead`;
       found.push(
         expected(
           ["schedule", ...index < 0 ? [] : [index], schedule.form],

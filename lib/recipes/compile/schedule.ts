@@ -86,9 +86,9 @@ async function checkMembers(source: ScheduleSource, isFine: (member: string) => 
     found.push(
       expected(
         ["timezone"],
-        zone !== undefined ? `the IANA name as it is spelt, "${zone}"` : isOffset(timezone)
+        zone !== undefined ? `the standard spelling "${zone}"` : isOffset(timezone)
           // Programs interpret offsets in different ways, or not at all.
-          ? `the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone`
+          ? `the IANA name of a place such as "Asia/Hong_Kong": an offset is not a time zone`
           : `a time zone${near || ' such as "Asia/Hong_Kong"'}`,
       ),
     );
@@ -133,14 +133,15 @@ function zoneNamed(name: string): string | undefined {
 }
 
 const DAY_MS = 86_400_000;
-/** Longer than any lunch break. A gap of at least this length separates different hours, such as those of two days. */
+/** Longer than any lunch break. A gap of at least this length is a pause of the schedule, such as a night. */
 const BREAK_MS = 6 * 3_600_000;
 /** Maximum number of gaps that are checked; for a frequent schedule, they cover only some hours of the week. */
 const MOST_CHECKED = 1_000;
 
 /**
- * Returns the time between two slots within the hours of a schedule, if that time is longer than a limit; otherwise
- * `undefined`. A schedule with only one slot is treated like one slot a day.
+ * Returns a time between two consecutive slots that is longer than a limit; `undefined` if there is none. A
+ * pause of the schedule, such as a night, does not count if the slots before it are frequent enough. A
+ * schedule with only one slot is treated like one slot a day.
  */
 export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
   if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;

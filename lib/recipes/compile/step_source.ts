@@ -165,7 +165,10 @@ function parseWith(kind: AnyStepKind, given: Readonly<Record<string, unknown>>):
 const hasSecret = ({ secretParams = [] }: AnyStepKind, path: Issue["path"]) =>
   secretParams.some((secret) => secret.every((step, index) => path[index] === step));
 
-/** Session calls that do not end anything which another program needs. */
+/**
+ * Session calls that need no trust: a login and its extension, as for every step with an account, and
+ * subscriptions.
+ */
 const HARMLESS_CALLS = ["account.login", "account.keepLogin", "orders.subscribe", "quotes.subscribe"];
 
 function operationMaker(operation: AnyOperation): StepMaker {

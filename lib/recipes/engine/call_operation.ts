@@ -88,7 +88,7 @@ export function exchangesOf(value: unknown): Mic[] {
   return [...found];
 }
 
-/** Kinds of securities begin with their country. */
+/** Market of a kind of security, by the first part of its name: `us-stock` is traded in `us`. */
 const countries: Readonly<Record<string, DayBookMarket>> = {
   hk: "hk",
   us: "us",

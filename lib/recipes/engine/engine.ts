@@ -171,7 +171,12 @@ interface EngineOptions {
   writes?: WriteConditions;
   /** Aborted when the run must end early: reads stop, and no further step begins. */
   halt: AbortSignal;
-  /** Aborted when another process has the run. A write ignores `halt`, but not this signal. @default never */
+  /**
+   * Aborted when another process has the run. A step that writes ignores `halt` unless it can resume, but
+   * never this signal.
+   *
+   * @default never
+   */
   lost?: AbortSignal;
   /** Returns whether an error means that another process has the run. The run then ends immediately. @default never */
   isLost?(error: unknown): boolean;

@@ -138,9 +138,10 @@ export class OtherRecipes {
     this.#left -= text.length;
     if (this.#left >= 0) return;
     throw new RangeError(
-      `expected the files that may contain the recipes that this one runs to have at most ${
+      `expected at most ${
         searchLimits.compiled / 1024
-      } KiB in all: begin each recipe with its name`,
+      } KiB in all files that hsgate compiles to find the recipes ` +
+        "that this one runs: begin each recipe with its name",
     );
   }
 
@@ -239,7 +240,8 @@ function neighbours(
         // Report this only once: each following step would repeat the same mistake.
         if (extent.steps > nestedLimits.steps && extent.steps - steps <= nestedLimits.steps) {
           throw new RangeError(
-            `expected at most ${nestedLimits.steps} steps in all recipes that this one runs, each as often as it runs`,
+            `expected at most ${nestedLimits.steps} steps in all recipes that this one runs, ` +
+              "repetitions included",
           );
         }
         return sameNameFile === undefined ? recipe : { ...recipe, sameNameFile };

@@ -236,8 +236,8 @@ async function fileIn(path: string, isLink: boolean): Promise<{ file: NamedFile;
 const MOST_NAME = 4096;
 
 /**
- * Returns the parts of an argument that may name a file: for a program, such as `-f./s.awk` or `@./body`, and for a
- * shell, which removes quotes and backslashes.
+ * Returns the parts of an argument that may name a file. A program may accept a name in `-f./s.awk` or
+ * `@./body`, and a shell removes quotes and backslashes from a name.
  */
 function namesIn(arg: string): string[] {
   const bare = arg.replace(/[\\'"]/g, "");
@@ -413,9 +413,10 @@ async function checkGrant(
   if (own !== undefined && (real === undefined || !isInside(realOf(own), real))) {
     throw new NamedFileError(
       at,
-      `a step may use it, and a link leads from it to ${
-        real === undefined ? "nowhere" : `"${real}"`
-      }, which is outside its folder "${own}"; name that path itself in the permission`,
+      real === undefined
+        ? "a step may use it, and it is a broken link; remove it, or name another path in the permission"
+        : `a step may use it, and a link leads from it to "${real}", which is outside its folder "${own}"; ` +
+          "name that path itself in the permission",
     );
   }
   if (real === undefined) return;

@@ -136,7 +136,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   params,
   output,
   check({ markets, accounts, sessions, from, to }, wrong) {
-    // Defaults of omitted parameters are filled in only when the step runs.
+    // If a parameter is an expression, omitted parameters do not have their defaults yet.
     if (markets === undefined && (accounts ?? ["securities"]).includes("securities")) {
       wrong(["markets"], "some of hk, us, shanghai, shenzhen");
     }

@@ -67,7 +67,8 @@ export async function writeNamed(
   const old = exists(path) ? await recordedHash(path, record) : "";
   if (old === undefined) {
     throw new TypeError(
-      `Cannot replace "${path}": it is not as a step wrote it; move the file away, or let the step write below "out/"`,
+      `Cannot replace "${path}": a step did not write its content; move the file away, ` +
+        'or let the step write below "out/"',
     );
   }
   // Record both hashes, because after a crash the file may have its old or its new content.

@@ -135,7 +135,8 @@ export const rebalanceStep = stepKind<Params, Rebalanced>({
       const short = shortHash(earlier.hash);
       context.log(
         "warn",
-        `the plan ${short} is not finished, and mode "plan" sends nothing: hsgate rebalance run ${short}`,
+        `the plan ${short} is not finished, and mode "plan" sends nothing; to finish it, run: ` +
+          `hsgate rebalance run ${short}`,
       );
     }
     return await begin({ given, settings, desk, context });

@@ -122,9 +122,8 @@ export const STOPPED = "it was stopped while it was loaded";
 /** Returns the error for a file that cannot be used as code. */
 export function refuseCode(file: URL, reason: string): OwnStepError {
   if (reason.includes("Blocked by null entry")) {
-    reason =
-      "it loads a file that was not checked: only files that an import names with a fixed text are checked, " +
-      `and are trusted with the step (${reason})`;
+    reason = "it loads a file that was not checked; hsgate checks, and trusts with the step, only files " +
+      `that an import names with a fixed text (${reason})`;
   }
   // The code imports a package that the lock file does not list. Deno reports one of these errors, depending on whether
   // it finds a version of the package in its cache.

@@ -207,8 +207,8 @@ async function spawn(
       .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
     `${folder}/main.ts`,
   ];
-  // Buffers are not part of the JavaScript heap, so the system has to limit them.
   const env = { ...environment(permissions), [MARKER]: id };
+  // Buffers are not part of the JavaScript heap, so the system has to limit them.
   const bounds = [memoryMiB * 1024, cpuSeconds, Deno.pid, folder, id].map(String);
   const cache = await hasShell() ? await stepCache({ toolkit, environment: environment({}) }) : undefined;
   const [command, ...args] = cache === undefined
@@ -245,7 +245,7 @@ class Printer {
     this.#size += text.length;
     this.#lines = this.#size > codeLimits.printed ? codeLimits.lines + 1 : this.#lines + 1;
     this.#onPrinted(
-      this.#lines > codeLimits.lines ? "it prints more lines than hsgate logs; the rest is omitted" : text,
+      this.#lines > codeLimits.lines ? "it prints more than hsgate logs; the rest is omitted" : text,
     );
   }
 

@@ -341,7 +341,7 @@ function checkDescription(about: unknown, file: URL): StepDescription {
   for (const [what, all] of [["params", params], ["outputs", outputs ?? {}]] as const) {
     for (const [name, member] of membersOf(all, what)) {
       if (isMap(member) && isParamType(member.type)) continue;
-      throw refuseCode(file, `the type of "${name}" in its ${what} is none of ${paramTypes.join(", ")}`);
+      throw refuseCode(file, `the type of "${name}" in its ${what} is not one of ${paramTypes.join(", ")}`);
     }
   }
   // Each member has been checked above, and the effect is one of three texts.

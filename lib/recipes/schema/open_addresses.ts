@@ -45,8 +45,8 @@ export function namesSecret(name: string): boolean {
 
 /** Returns what was expected instead of a secret address. */
 export const secretAddress = (what: string) =>
-  `"\${secret:${what}}", because anybody who knows the address can use it; secrets: { ${what}: { env: NAME } } says where ` +
-  "it comes from";
+  `"\${secret:${what}}", because anybody who knows the address can use it; declare it as ` +
+  `secrets: { ${what}: { env: NAME } }`;
 
 /** Returns an address with "0" in place of each expression. */
 export function filledAddress(address: string): string {
