@@ -182,7 +182,7 @@ export const textForms: Readonly<Record<string, readonly [is: RegExp, sample: (l
     "decimal": [/^\d+\.\d+$/, (length) => `${ones(length - 2)}.1`],
     "-decimal": [/^-\d+\.\d+$/, (length) => `-${ones(length - 3)}.1`],
     "decimal without its zero": [/^-?\.\d+$|^-?\d+\.$/, (length) => `.${ones(length - 1)}`],
-    "exponent": [/^[+-]?\d*\.?\d+e[+-]?\d+$/i, (length) => `${ones(length - 2)}e1`],
+    "exponent": [/^[+-]?(?:\d+(?:\.\d+)?|\.\d+)e[+-]?\d+$/i, (length) => `${ones(length - 2)}e1`],
     "grouped digits": [
       /^-?\d{1,3}(,\d{3})+(\.\d+)?$/,
       (length) => length < 7 ? `${ones(length - 4)},111` : `1,111.${ones(length - 6)}`,

@@ -35,10 +35,17 @@ export function impossible(prepared: Prepared, file: RebalanceFile): InvalidPara
   });
   if (issues.length === 0) {
     issues.push({
-      path: [file.maxTurnover === undefined ? "cashBuffer" : "maxTurnover"],
-      value: file.maxTurnover === undefined ? file.cashBuffer : normalize(file.maxTurnover),
-      expected:
-        "limits that allow the sales for the cash buffer: lower the buffer, or raise maxTurnover if given",
+      ...file.maxTurnover === undefined
+        ? {
+          path: ["cashBuffer"],
+          value: file.cashBuffer,
+          expected: "a smaller buffer: the limits forbid its sales",
+        }
+        : {
+          path: ["maxTurnover"],
+          value: normalize(file.maxTurnover),
+          expected: "a limit that allows the sales for the cash buffer: raise it, or lower the buffer",
+        },
     });
   }
   return new InvalidParamsError("plan", issues);

@@ -209,14 +209,19 @@ function overlaps(outages: readonly Outage[]): Mistake[] {
           `it begins before the end of the previous outage, "${previous.what}", which affects the same part`,
       });
     }
-    last.set(lane, { what, end: from + (span === undefined ? 0 : durationOf(span)) });
+    last.set(lane, { what, end: from + (forMsOf({ what, for: span }) ?? 0) });
   }
   return found;
 }
 
+/** Returns how long an outage lasts, milliseconds; `undefined` if it has no end. */
+function forMsOf({ what, for: span }: Pick<Outage, "what" | "for">): number | undefined {
+  if (span !== undefined) return durationOf(span);
+  return what === "kill" ? KILLED_MS : undefined;
+}
+
 function plan(outages: readonly Outage[]): PlannedOutage[] {
   return outages.map(({ at, what, for: span, by, recipe, catchUp = false }) => {
-    const forMs = span === undefined ? undefined : durationOf(span);
     const byMs = by === undefined
       ? undefined
       : by.startsWith("-")
@@ -225,7 +230,7 @@ function plan(outages: readonly Outage[]): PlannedOutage[] {
     return {
       at: Date.parse(at),
       what,
-      forMs: what === "kill" ? forMs ?? KILLED_MS : forMs,
+      forMs: forMsOf({ what, for: span }),
       byMs: what === "gateway-slow" ? byMs ?? SLOW_MS : byMs,
       recipe,
       catchUp,

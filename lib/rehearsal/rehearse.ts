@@ -147,6 +147,7 @@ class Rehearsal implements AsyncDisposable {
   readonly #script = new Script();
   readonly #ownerActions: Script;
   #process: RehearsedProcess | undefined;
+  #isDown = false;
   #processes = 0;
   #slowMs = 0;
   #isAsleep = false;
@@ -243,7 +244,7 @@ class Rehearsal implements AsyncDisposable {
     this.#process = undefined;
     const at = this.#machine.trueTime + (this.#restartMs ?? 0);
     this.#restartMs = undefined;
-    this.#script.add({ at, do: async () => await this.#startProcess() });
+    this.#script.add({ at, do: async () => this.#isDown ? undefined : await this.#startProcess() });
   }
 
   async #startProcess(): Promise<void> {
@@ -329,8 +330,13 @@ class Rehearsal implements AsyncDisposable {
   > {
     switch (what) {
       case "scheduler-down":
+        // A process that was killed just before must not start again before the end of this outage.
+        this.#isDown = true;
         await this.#stopProcess();
-        return async () => await this.#startProcess();
+        return async () => {
+          this.#isDown = false;
+          await this.#startProcess();
+        };
       case "kill":
         this.#restartMs = forMs;
         this.#process?.doom();

@@ -98,6 +98,7 @@ const large: StepScope = {
   ...scope,
   params: { ids: Array.from({ length: 1000 }, (_, at) => at), text: "x".repeat(900_000) },
   outputs: {
+    digits: "1".repeat(900_000),
     wide: Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, at])),
     fills: {
       rows: Array.from({ length: 90_000 }, (_, at) => ({ market: at % 2 ? "hk" : "us", price: "12.5" })),
@@ -159,6 +160,8 @@ Deno.test("a budget counts the work of a function before the function starts", (
     "the text of duration() has 101 characters: expected at most 100",
   );
   assertEquals(valueOf("duration('1h') > duration('59m59s')"), true);
+  // A pattern that tries again at every digit would take half an hour here.
+  assertStringIncludes(refusalOf("double(outputs.digits + 'x') > 0.0"), "as a number");
   assertStringIncludes(refusalOf("[params.text, params.text].join()"), "makes a text of more than");
   assertStringIncludes(refusalOf("params.ids.map(a, '').join(params.text)"), "makes a text of more than");
   const slow = [

@@ -82,6 +82,14 @@ Deno.test("readOutages() rejects overlapping outages of one part of the system, 
 `),
     ['3:9: 1.at: it begins before the end of the previous outage, "scheduler-down", which affects the same part'],
   );
+  // The process starts again a minute after a kill.
+  assertEquals(
+    problemsOf(`
+- { at: 2025-03-05T09:00:00+08:00, what: kill }
+- { at: 2025-03-05T09:00:30+08:00, for: 3h, what: scheduler-down }
+`).map((each) => each.slice(0, 4)),
+    ["3:9:"],
+  );
   assertEquals(problemsOf("- { at: 1")[0]?.slice(0, 2), "1:");
   assertEquals(problemsOf("at: 2025"), ["1:1: expected a list"]);
 });

@@ -237,7 +237,7 @@ export const costs: Readonly<Record<string, Cost>> = {
   duration: durationCost,
   int: readingCost(/^-?\d+$/),
   uint: readingCost(/^\d+$/),
-  double: readingCost(/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i),
+  double: readingCost(/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i),
   timestamp: timestampCost,
   ...Object.fromEntries(
     ["Add", "Compare", "Subtract", "Multiply", "Divide", "Round"].map((name) => [`decimal${name}`, 20]),
