@@ -108,9 +108,27 @@ export async function safeName(text: string): Promise<string> {
 export const isAbsolute = (path: string): boolean =>
   path.startsWith("/") || Deno.build.os === "windows" && /^[A-Za-z]:[\\/]/.test(path);
 
-/** Returns whether other programs execute or load files and folders of this name. */
+/** Names of folders, and of settings of other programs, without hidden files. */
+const LOADED = new RegExp(
+  `^(${
+    [
+      "node_modules",
+      "(deno|package|tsconfig|jsr|import_map)\\.jsonc?",
+      "(AGENTS|CLAUDE|GEMINI)\\.md",
+      "(gnu)?makefile|justfile|rakefile|gemfile|procfile|vagrantfile|(docker|container)file",
+      "pyproject\\.toml|cargo\\.toml|(setup|conftest|sitecustomize|usercustomize)\\.py",
+      "\\w+\\.config\\.([cm]?[jt]s|json)",
+    ].join("|")
+  })$`,
+  "i",
+);
+
+/**
+ * Returns whether other programs execute or load files and folders of this name. The hidden folders of a Kubernetes
+ * volume, such as `..data`, contain the volume's files, so they do not count.
+ */
 function isLoadedByPrograms(name: string): boolean {
-  return /^(\.(?!\.).*|node_modules|(deno|package|tsconfig|jsr|import_map)\.jsonc?)$/i.test(name);
+  return /^\.(?!\.(data|\d{4}_[\d_.]+)$)/.test(name) || LOADED.test(name);
 }
 
 /**

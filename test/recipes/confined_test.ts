@@ -187,6 +187,24 @@ Deno.test("confined() rejects a link to a file of hsgate, or to a file that prog
   assertEquals(confined(top, "e/x.csv"), `${top}/e/x.csv`);
 });
 
+Deno.test("confined() rejects hidden files and settings that programs load, but not the folders of a Kubernetes volume", () => {
+  using folder = temporaryFolder();
+  const refused = [
+    ".x.csv",
+    "..x.csv",
+    "...",
+    "..data.csv",
+    "CLAUDE.md",
+    "agents.md",
+    "Makefile",
+    "a/vite.config.ts",
+  ];
+  for (const path of refused) assertThrows(() => confined(folder.path, path), TypeError, "programs load");
+  for (const path of ["..data/x.csv", "..2026_11_29_10_00_00.123/x.csv", "config.ts", "makefile.csv"]) {
+    assertEquals(confined(folder.path, path), `${folder.path}/${path}`);
+  }
+});
+
 Deno.test("watch and export-day-book write inside the folder of the run only", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using at = place();
