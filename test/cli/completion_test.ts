@@ -223,7 +223,7 @@ Deno.test("completion names the symbols of the local store, reads only the folde
   assertEquals(await words(foreign.path), []);
   // SQLite itself opens the journal beside a database, so completion must also not wait for a journal that is a pipe.
   db.exec(
-    `drop view intent; create table intent (id, params); insert into intent values (1, '{"symbol":"AAPL"}')`,
+    `drop view intent; create table intent (id, params, created_at); insert into intent values (1, '{"symbol":"AAPL"}', 1)`,
   );
   assertEquals(await words(foreign.path), ["AAPL"]);
   await new Deno.Command("mkfifo", { args: [`${foreign.path}/hsgate.db-journal`] }).output();

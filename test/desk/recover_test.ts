@@ -677,7 +677,7 @@ deskTest(
       foreign.map((order) => order.orderId).filter((each) => each === child || each === byHand),
       [byHand],
     );
-    await assertRejects(() => decide({ hasEnded: true }), TypeError, 'not "acknowledged"');
+    await assertRejects(() => decide({ hasEnded: true }), TypeError, 'it is "filled"');
     const { orderId: ordinary } = await trader.orders.place(OTHER);
     const other = await last();
     await assertRejects(() => desk.decide(other.id, { hasPlaced: [child] }, "ann"), TypeError, "conditional");
@@ -1031,7 +1031,7 @@ deskTest(
     const reads = count("orders.history");
     await pass(10_000);
     assertEquals(reads(), 0);
-    await assertRejects(() => desk.decide(id, { hasEnded: true }, "ann"), TypeError, 'not "acknowledged"');
+    await assertRejects(() => desk.decide(id, { hasEnded: true }, "ann"), TypeError, 'it is "expired"');
     const { orderId } = await client.orders.place(ORDER);
     await desk.decide(id, { wasSent: true, orderIds: [orderId] }, "ann");
     await pass(10_000);

@@ -141,7 +141,13 @@ Deno.test(
     assertEquals(Object.keys(plan.weightsAfter), ["00005.HK", "00700.HK"]);
     // Perhaps the file means 00005.HK, which has no target.
     const alone = { "00700.HK": "0.3" };
-    await fails({ targets: alone, exclude }, account, "exclude.0", '"00001.HK"', 'sold, such as "00005.HK"');
+    await fails(
+      { targets: alone, exclude },
+      account,
+      "exclude.0",
+      '"00001.HK"',
+      'should be kept, such as "00005.HK"',
+    );
     assertEquals((await planOf({ targets: alone, exclude: [...exclude, "00005.HK"] })).trades, []);
   },
 );

@@ -55,6 +55,7 @@ Deno.test("convert-report writes and reads inside the folder of the run only", a
     { rows, to: "trades.db.mark/x.csv" },
     { rows, to: "recipes/own.json" },
     { rows, to: "sub/Recipes/new.json" },
+    { rows, to: "..x/y.csv" },
     { rows, to: "readme.md" },
     { rows, to: "package-lock.json" },
     { from: "../outside/secret.json", to: "x.csv" },
@@ -73,7 +74,7 @@ Deno.test("convert-report writes and reads inside the folder of the run only", a
   assertEquals(at.leaked(), ["secret.json"]);
   assert(![...Deno.readDirSync(at.out)].some(({ isFile }) => isFile), "nothing was written");
   // Controls: the same names inside, and an absolute path that is inside.
-  for (const to of ["x.csv", "a/../b/x.csv", "..x/y..csv", `${at.out}/z/x.csv`]) {
+  for (const to of ["x.csv", "a/../b/x.csv", "x..y/z..csv", `${at.out}/z/x.csv`]) {
     const { path } = await at.run("convert-report", { rows, to }) as { path: string }; // the output of the step
     assertEquals(Deno.readTextFileSync(path), "a\r\n1\r\n");
     assert(isInside(at.out, path));

@@ -326,7 +326,7 @@ Deno.test("a check rejects a keep-login by cron or calendar whose slots are too 
     const [problem = "none", ...others] = await recipe(schedule!);
     assertEquals([schedule, others], [schedule, []]);
     assert(
-      problem.includes("at most 10m between two slots") && problem.includes(`here ${passed} pass`) &&
+      problem.includes("at most 10m between two slots") && problem.includes(`not ${passed};`) &&
         problem.includes("three times in the login's lifetime"),
       problem,
     );
