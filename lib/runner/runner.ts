@@ -24,6 +24,7 @@ import type { RunDeps } from "./deps.ts";
 import { noticeChannel } from "./notify/notice_step.ts";
 import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify/notify.ts";
 import { continueRun, leaseHolder } from "./queries/claims.ts";
+import { latestRunKey } from "./queries/run_lookups.ts";
 import { findRun, findRuns, isStarterOnly } from "./queries/runs.ts";
 import { lastStepOf } from "./queries/steps.ts";
 import { proveSteps } from "./run/recover_run.ts";
@@ -198,8 +199,10 @@ export class Runner {
     if (refusal === undefined && !isTakenOver) return false;
     const { store, machine, onLoginLost } = this.#options;
     onLoginLost?.(recipe);
-    // A block belongs to a run, so that a person can end it by resuming the run's recipe.
-    const runKey = intents.find(({ why }) => why.runKey !== undefined)?.why.runKey;
+    // A block belongs to a run, so that a person can end it by resuming the run's recipe. The open orders may all be
+    // from commands; then the block belongs to a run of the recipe whose login was used.
+    const runKey = intents.find(({ why }) => why.runKey !== undefined)?.why.runKey ??
+      await latestRunKey(store, recipe.name);
     if (runKey === undefined) return true;
     const markOf = (salt: string) => this.claimer.passwordMarkOf?.(recipe, salt);
     const given = { account, runKey, now: machine.now(), salt: machine.id(), markOf };

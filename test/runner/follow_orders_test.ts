@@ -119,6 +119,26 @@ testBoth(
   },
 );
 
+testBoth("a refused login is blocked even if all open orders are from commands", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  await using b = await placed(broker, { onSchedulerEvent: () => {} });
+  await b.store.run(`update intent set run_key = null, why = '{"kind":"command","by":"buy"}'`);
+  assertEquals((await intentOf(b)).why.runKey, undefined);
+  broker.client.transport.call = () =>
+    Promise.reject(
+      new LoginRefusedError("the password is wrong", "wrong", {
+        operation: "account.login",
+        reason: "password",
+      }),
+    );
+  await b.machine.pass(TURN);
+  const held = () => refusedLoginOn(b.store, "default", { now: b.machine.now(), needsAccount: true });
+  await waitUntil("the login to be blocked", async () => (await held())?.because === "password");
+  assertEquals((await held())?.by, KEY);
+  assert(await releaseLogin(b.store, "orders", b.machine.now()), "resuming the recipe ends the block");
+  await b.scheduler.stop();
+});
+
 testBoth("a login that is taken over while the scheduler follows orders is not taken back", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const lost: string[] = [];

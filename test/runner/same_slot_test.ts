@@ -85,6 +85,40 @@ testBoth(
   },
 );
 
+testBoth(
+  "an instant runs once, even if an edit gives the schedule another form and thus another key",
+  async () => {
+    const began: string[] = [];
+    const byOpen = orders(began, { schedules: [openPlus30("s1")] });
+    const byClock = orders(began, {
+      schedules: [{ id: "s1", form: "cron", cron: "0 10 * * *", timezone: "Asia/Hong_Kong" }],
+    });
+    await using b = await bench({ start: "2025-08-15T01:00Z", recipes: [byOpen] });
+    await b.scheduler.tick();
+    b.machine.jump(60 * MINUTE); // 10:00
+    await b.scheduler.tick();
+    await b.scheduler.drain();
+    assertEquals(began, ["orders/s1/2025-08-15#one"]);
+    // A crontab line and another process, both with the edited text.
+    const row = await addLatestSlot(b.store, byClock, start("2025-08-15T02:01Z"));
+    assertEquals([row?.state, row?.reason], ["skipped", "duplicate_slot"]);
+    const other = b.another("p2", { recipes: [byClock] });
+    await other.tick();
+    await other.drain();
+    assertEquals(began.length, 1);
+    assertEquals(await runsOf(b.store), [
+      "orders/s1/2025-08-15 ok live",
+      "orders/s1/2025-08-15T02:00:00Z skipped duplicate_slot live",
+    ]);
+    const told = await why(b.store, byClock, {
+      calendars: builtInCalendars,
+      date: "2025-08-15",
+      now: b.machine.now(),
+    });
+    assertStringIncludes(told, "the recipe has another run for the same instant");
+  },
+);
+
 testBoth("an edit that moves the slot of a finished session to a later time is recorded once", async () => {
   const early = recipe({ schedules: [afterClose("s1", 10)] });
   const late = recipe({ schedules: [afterClose("s1", 30)] });

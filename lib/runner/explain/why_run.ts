@@ -33,7 +33,7 @@ const skipReasons: Readonly<Record<string, string>> = {
   condition: "its conditions were not met",
   plan: "it was a plan, and sent nothing",
   not_approved: "it was not approved",
-  duplicate_slot: "another schedule of the recipe names the same instant",
+  duplicate_slot: "the recipe has another run for the same instant",
   recipe_changed: "the recipe was read-only when the slot was listed, and writes now",
   loss_accepted: "it would write, and the store was accepted after data was lost",
 };

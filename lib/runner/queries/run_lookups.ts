@@ -83,6 +83,14 @@ export async function hasRun(store: Store, recipe: string): Promise<boolean> {
   return await store.get("select 1 as there from run where recipe = ? limit 1", recipe) !== undefined;
 }
 
+/** Returns the key of the run of a recipe with the newest slot; `undefined` if the recipe has no run. */
+export async function latestRunKey(store: Store, recipe: string): Promise<string | undefined> {
+  return (await store.get<{ run_key: string }>(
+    "select run_key from run where recipe = ? order by slot_at desc limit 1",
+    recipe,
+  ))?.run_key;
+}
+
 /** Returns the recipes that have runs, by name. Reads one index entry for each recipe, however many runs it has. */
 export async function recipesWithRuns(store: Store): Promise<string[]> {
   const names: string[] = [];

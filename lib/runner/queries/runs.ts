@@ -440,29 +440,29 @@ export async function setTrace(
 const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] satisfies SkipReason[];
 
 /**
- * Returns whether another schedule of the recipe has a run for the same instant. Checks the store even if this recipe
- * has only one schedule, because another process may have loaded a different version of the recipe, with other schedule
- * ids.
+ * Returns whether the recipe has another run for the same instant. Checks the store even if this recipe has only one
+ * schedule: an earlier version of the recipe, or the version of another process, may have other schedule ids, or the
+ * same id with another form of schedule and thus another key.
  */
 export async function isOccupiedByOther(
   store: Store,
-  run: Pick<NewRun, "recipe" | "scheduleId" | "slotAt">,
+  run: Pick<NewRun, "recipe" | "runKey" | "slotAt">,
 ): Promise<boolean> {
-  return (await occupyingSchedules(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
+  return (await occupyingRuns(store, [run])).some(({ runKey }) => runKey !== run.runKey);
 }
 
-/** Returns whether a listed slot prevents other schedules of its recipe from having a run at the same instant. */
+/** Returns whether a listed slot prevents other runs of its recipe at the same instant. */
 export const occupiesInstant = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
   !(state === "skipped" && leftOut.includes(reason ?? ""));
 
-/** For each given slot, returns which schedules of the same recipe already have a run that occupies its instant. */
-export async function occupyingSchedules(
+/** Returns the runs of slots in the store that occupy the instants of the given slots of their recipes. */
+export async function occupyingRuns(
   store: Store,
   slots: readonly Pick<NewRun, "recipe" | "slotAt">[],
-): Promise<Pick<NewRun, "recipe" | "slotAt" | "scheduleId">[]> {
+): Promise<Pick<NewRun, "recipe" | "slotAt" | "runKey">[]> {
   if (slots.length === 0) return [];
   return await store.all(
-    `select run.recipe, run.slot_at as "slotAt", run.schedule_id as "scheduleId"
+    `select run.recipe, run.slot_at as "slotAt", run.run_key as "runKey"
       from json_each(?) as given cross join run
       where run.recipe = given.value ->> 0 and run.slot_at = cast(given.value ->> 1 as bigint)
         and run.schedule_id <> ''

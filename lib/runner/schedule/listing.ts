@@ -28,7 +28,7 @@ import {
   makeCatchUps,
   type NewRun,
   occupiesInstant,
-  occupyingSchedules,
+  occupyingRuns,
   queueForApproval,
   runningRecipes,
   type SkipReason,
@@ -157,11 +157,11 @@ async function writeRuns(store: Store, runs: readonly NewRun[], now: number): Pr
   return written;
 }
 
-/** Marks a due slot as skipped if another schedule of its recipe has a run for the same instant. */
+/** Marks a due slot as skipped if its recipe has another run for the same instant. */
 async function skipDuplicates(store: Store, runs: readonly NewRun[]): Promise<void> {
   const instantOf = ({ recipe, slotAt }: Pick<NewRun, "recipe" | "slotAt">) => `${recipe}/${slotAt}`;
   const withRun = Map.groupBy(
-    await occupyingSchedules(store, runs.filter(({ state }) => state === "due")),
+    await occupyingRuns(store, runs.filter(({ state }) => state === "due")),
     instantOf,
   );
   const groups = Map.groupBy(runs, instantOf);
@@ -169,12 +169,12 @@ async function skipDuplicates(store: Store, runs: readonly NewRun[]): Promise<vo
   const shared = [...groups.values()].filter((group) => group.length > 1).flat();
   const taken = await keysTaken(store, shared.map(({ runKey }) => runKey));
   for (const [instant, group] of groups) {
-    const occupants = (withRun.get(instant) ?? []).map(({ scheduleId }) => scheduleId);
+    const occupants = (withRun.get(instant) ?? []).map(({ runKey }) => runKey);
     for (const run of group) {
-      if (run.state === "due" && occupants.some((id) => id !== run.scheduleId)) {
+      if (run.state === "due" && occupants.some((runKey) => runKey !== run.runKey)) {
         Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
       }
-      if (!taken.has(run.runKey) && occupiesInstant(run)) occupants.push(run.scheduleId);
+      if (!taken.has(run.runKey) && occupiesInstant(run)) occupants.push(run.runKey);
     }
   }
 }
