@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Values that a cron pattern of five fields allows. An absent field allows every value. */
+/** Values that a cron pattern of five fields allows. An absent field is written `*` or `?`. */
 interface CronFields {
   minutes: number[];
   hours: number[];
@@ -67,7 +67,7 @@ function readField(text: string, bounds: FieldBounds): number[] | undefined {
     const by = step === undefined ? 1 : valueOf(step);
     const isRead = [begin, end, by].every(Number.isInteger) && by > 0 && begin >= from && end <= to &&
       begin <= end && more === undefined && rest === undefined;
-    if (!isRead) return undefined;
+    if (!isRead) return range(from, to);
     values.push(...range(begin, end, by));
   }
   return sorted(values);

@@ -177,13 +177,18 @@ export function checksOfRecipe(recipe: CompiledRecipe): string {
 /** Returns how missed slots are handled, as the text of a comment. */
 export function missedInWords({ misfire: { action, graceMs }, class: kind }: CompiledRecipe): string {
   const grace = `${Math.round(graceMs / 60_000)} min`;
-  if (kind === "write") return `it writes, so a start more than ${grace} late does nothing`;
-  if (action === "skip") return `a start more than ${grace} late does nothing`;
+  if (action === "skip") {
+    return `${kind === "write" ? "it writes, so " : ""}a start more than ${grace} late does nothing`;
+  }
   if (action === "ask") return `a start more than ${grace} late waits for approval`;
+  if (kind === "write") return "a late start runs the latest slot if its window is still open";
   return 'a late start runs the latest slot; run earlier missed slots with "hsgate backfill"';
 }
 
-/** Returns whether a late start may run a missed slot. */
+/**
+ * Returns whether to start the recipe after the machine was off, in case it missed a slot. Never for a recipe that
+ * writes: nobody expects orders because a machine starts.
+ */
 export const catchesUp = ({ class: kind, misfire: { action } }: CompiledRecipe): boolean =>
   kind !== "write" && action !== "skip";
 

@@ -91,8 +91,12 @@ function cronFirings(calendars: Calendars, schedule: CronSchedule & { id: string
   const base = { zone, second: 0, ...rest };
   const usual: Firing[] = [];
   // Like in every cron: if both a day of the month and a weekday are given, a day that matches either of them counts.
-  if (daysOfMonth !== undefined) usual.push({ ...base, days: everyDay, daysOfMonth });
-  if (days !== undefined || daysOfMonth === undefined) usual.push({ ...base, days: days ?? everyDay });
+  if (days?.length === 7 || daysOfMonth?.length === 31 || (days ?? daysOfMonth) === undefined) {
+    usual.push({ ...base, days: everyDay });
+  } else {
+    if (daysOfMonth !== undefined) usual.push({ ...base, days: everyDay, daysOfMonth });
+    if (days !== undefined) usual.push({ ...base, days });
+  }
   return [
     ...usual,
     ...movedFirings(calendars, schedule, now).filter((moved) => !usual.some((each) => covers(each, moved))),

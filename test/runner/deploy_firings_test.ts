@@ -1,6 +1,6 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { readCronFields } from "../../lib/deploy/cron_fields.ts";
+import { range, readCronFields } from "../../lib/deploy/cron_fields.ts";
 import { type Firing, firingsOf, inWholeMinutes } from "../../lib/deploy/firings.ts";
 import { slotsBetween } from "../../lib/runner/schedule/slots.ts";
 import type { CompiledSchedule } from "../../lib/recipes/compiled.ts";
@@ -103,9 +103,9 @@ Deno.test("readCronFields() reads names, steps and lists, and widens patterns th
   assertEquals(readCronFields("5/15 8 L * 5#2"), {
     minutes: [5, 20, 35, 50],
     hours: [8],
-    daysOfMonth: undefined,
+    daysOfMonth: range(1, 31),
     months: undefined,
-    days: undefined,
+    days: range(1, 7),
   });
 });
 
@@ -144,6 +144,8 @@ const schedules: CompiledSchedule[] = [
   { id: "s", form: "cron", cron: "30 2 * * *", timezone: "America/New_York" },
   { id: "s", form: "cron", cron: "15,45 1-3 * * 7", timezone: "Australia/Lord_Howe" },
   { id: "s", form: "cron", cron: "0 9 L * *", timezone: "Asia/Hong_Kong", onlyIn: "XHKG" },
+  { id: "s", form: "cron", cron: "0 9 L * 5", timezone: "Asia/Hong_Kong" },
+  { id: "s", form: "cron", cron: "0 9 13 * 5#2", timezone: "Asia/Hong_Kong" },
 ];
 
 Deno.test("firingsOf() covers every slot of two years, for each form of schedule and each clock change", () => {
