@@ -9,7 +9,7 @@ import { laterLists } from "../operations/proof.ts";
 import { dayOfLists, type ListReading, mayBeEmptied, placeOf } from "./broker_lists.ts";
 import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
 import { amendedElsewhere } from "./prove.ts";
-import { noteIntent } from "./queries.ts";
+import { forgetAbsence, noteIntent } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { termsOf } from "./terms.ts";
 
@@ -22,6 +22,12 @@ export async function countAbsence(
   intent: Intent,
   { reading, owners }: { reading: ListReading; owners: Owners },
 ): Promise<string | undefined> {
+  const like = amendedElsewhere(intent, reading, owners);
+  if (like.length > 0) {
+    // A later reading may miss this order because a page of the list is missing, so earlier readings no longer count.
+    if (intent.absent !== undefined) await forgetAbsence(records.store, intent.id);
+    return `a person's decision: order ${like.join(", ")}, made elsewhere, may be this one with other terms`;
+  }
   const before = intent.absent;
   const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;
   // If a clock went back, the time between the readings is unknown, so the count starts again.
@@ -39,10 +45,6 @@ export async function countAbsence(
   if (!await noteIntent(records.store, intent, { absent })) {
     // Another reading has ended in the meantime, and it may have shown the intent.
     return (await records.find(intent.id)).state === "unknown" ? "another reading of the lists" : undefined;
-  }
-  const like = amendedElsewhere(intent, reading, owners);
-  if (like.length > 0) {
-    return `a person's decision: order ${like.join(", ")}, made elsewhere, may be this one with other terms`;
   }
   const { sentNumber } = intent;
   const later = new Set(

@@ -99,16 +99,17 @@ function isHiddenByOwner(
 /**
  * Returns whether the desk has recorded an order of the owner as an order of an intent, and nobody could notice this
  * mistake. The owner placed an order with the intent's terms before the lists showed the intent's own order. In
- * addition, one of two things happened: the owner amended the intent's order, or the request reached the broker only
- * after the desk had recorded the owner's order as the intent's. After such an amendment, the owner's order may also be
- * for the remaining quantity of the intent.
+ * addition, one of three things happened: the owner amended the intent's order, the request never reached the broker,
+ * or it did so only after the desk had recorded the owner's order as the intent's. After such an amendment, the owner's
+ * order may also be for the remaining quantity of the intent.
  */
 export function isMistakenFor(
   { id, orderIds }: Intent,
   { swarm: { truth: { orders } }, claims, late }: Omit<IntentsAndTruth, "intents">,
 ): boolean {
   return orderIds.some((each) => orders.get(each)?.by === "owner") &&
-    (late.has(id) || (claims.get(id)?.orderIds ?? []).some((each) => orders.get(each)?.isAmendedByOwner));
+    (late.has(id) || !claims.has(id) ||
+      (claims.get(id)?.orderIds ?? []).some((each) => orders.get(each)?.isAmendedByOwner));
 }
 
 /**
