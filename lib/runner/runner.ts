@@ -127,7 +127,9 @@ export class Runner {
     const steps = await proveSteps(recipe, runKey, { ...this.deps, mayReadLists });
     const row = await findRun(store, runKey);
     if (steps === undefined || row === undefined) return undefined;
-    const because = steps.map((step) => `step "${step.id}": ${step.because}`).join("; ");
+    const because = steps.length === 0
+      ? "the outcome of every step that writes is recorded"
+      : steps.map((step) => `step "${step.id}": ${step.because}`).join("; ");
     const state = steps.every((step) => step.state === "ok") ? "ok" : "failed";
     const now = machine.now();
     if (isStarterOnly(row)) {

@@ -5,9 +5,10 @@ import type { StepContext } from "../../lib/recipes/compiled.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { Redactor } from "../../lib/redact.ts";
 import type { RunDeps } from "../../lib/runner/deps.ts";
+import { versionOf } from "../../lib/recipes/powers.ts";
 import { proveSteps } from "../../lib/runner/run/recover_run.ts";
 import { deskOf } from "../../lib/runner/run/run.ts";
-import { addManualRun } from "../../lib/runner/schedule/starts.ts";
+import { addLatestSlot, addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { systemMachine } from "../../lib/time.ts";
 import { recentIntents } from "../../lib/desk/queries.ts";
@@ -179,10 +180,44 @@ Deno.test("a cancellation whose process ended after the answer counts as done on
   }
 });
 
+const ORDERS_KEY = "orders/s1/2025-08-15";
+
+testBoth(
+  "a run whose process died after its last write step had ended is ended without a person",
+  async () => {
+    for (const state of ["ok", "failed"]) {
+      const began: string[] = [];
+      const recipe = orders(began);
+      await using b = await bench({ start: "2025-08-15T01:59:55Z", recipes: [recipe] });
+      await b.machine.pass(6_000);
+      const [now, drawTraceId] = [b.machine.now(), () => "1"];
+      await addLatestSlot(b.store, recipe, { now, drawTraceId, calendars: builtInCalendars });
+      // The process recorded the end of the step, and died before it recorded the end of the run.
+      const second = b.another("p2");
+      await b.store.run(
+        `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, error, started_at, finished_at)
+        values (?, 'one', 0, 1, 'write', ?, ?, 'null', ?, 0, 0)`,
+        ORDERS_KEY,
+        `${ORDERS_KEY}#one`,
+        state,
+        state === "failed" ? "the store was locked" : null,
+      );
+      await b.store.run(
+        "update run set state = 'waiting_recovery', recipe_sha = ?, attempt = 1, fence = 1",
+        versionOf(recipe),
+      );
+      await second.start();
+      await b.machine.pass(60_000);
+      await second.stop();
+      assertEquals(began, []);
+      assertEquals((await runsOf(b.store))[0], `${ORDERS_KEY} ${state === "ok" ? "ok" : "failed step"} live`);
+    }
+  },
+);
+
 /** A recipe of one step that may begin again, as the step `rebalance` does: its plan limits what it sends. */
 const resuming = (run: (context: StepContext) => Promise<unknown>) =>
   orders([], { steps: [step({ uses: "rebalance", effect: "write", resumes: true, run })] });
-const ORDERS_KEY = "orders/s1/2025-08-15";
 
 testBoth("a step that resumes begins again after its process died, and only then", async () => {
   const begun: number[] = [];

@@ -14,7 +14,7 @@ import { versionOf } from "../../recipes/powers.ts";
 import type { RunDeps } from "../deps.ts";
 import { eventDataOf, WRITE_SENT } from "../queries/events.ts";
 import { findRun } from "../queries/runs.ts";
-import { unresolvedSteps } from "../queries/steps.ts";
+import { lastAttempts, unresolvedSteps } from "../queries/steps.ts";
 import { deskOf } from "./run.ts";
 
 /** Outcome of an unresolved step, and its proof. */
@@ -34,7 +34,9 @@ const orderSteps = ["cancel-open-orders", "rebalance"];
 const MOST_ATTEMPTS = 5;
 
 /**
- * Returns the outcomes of the unresolved steps of a run, or `undefined` if nothing proves them yet.
+ * Returns the outcomes of the unresolved steps of a run, or `undefined` if nothing proves them yet. An empty
+ * list means that the process died after it had recorded the outcome of every step that writes. If a step that writes
+ * has not begun, a person decides whether the run continues.
  *
  * @throws {BrokerError} If the broker's lists cannot be read.
  */
@@ -78,7 +80,10 @@ export async function proveSteps(
     if (part === undefined) return undefined;
     proven.push(part);
   }
-  return proven.length === 0 ? undefined : proven;
+  if (proven.length > 0) return proven;
+  const begun = await lastAttempts(store, runKey, row.round);
+  const isWritten = recipe.steps.every(({ id, effect }) => effect !== "write" || begun.has(id));
+  return isSame && isWritten ? proven : undefined;
 }
 
 /** A write that a step was about to send. */
