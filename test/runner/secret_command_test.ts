@@ -1,5 +1,10 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { relative } from "node:path";
+
+import { stepEnvironment } from "../../lib/recipes/own_steps/step_environment.ts";
 import { type SecretCommandLimits, secretOfCommand } from "../../lib/runner/run/secret_command.ts";
+import { absoluteFolders } from "../../lib/search_path.ts";
+import { temporaryFolder } from "./support.ts";
 
 const ignore = Deno.build.os === "windows";
 const sh = (script: string, limits: SecretCommandLimits = {}) =>
@@ -61,5 +66,30 @@ Deno.test({
     } finally {
       await Deno.remove(file);
     }
+  },
+});
+
+Deno.test({
+  name: "a secret's command and a step's process find no program in a relative folder of the search path",
+  ignore,
+  async fn() {
+    using folder = temporaryFolder();
+    Deno.writeTextFileSync(`${folder.path}/printf-own`, "#!/bin/sh\necho from the folder\n", { mode: 0o755 });
+    const before = absoluteFolders(Deno.env.get("PATH")!);
+    try {
+      for (
+        const entry of ["", relative(Deno.cwd(), folder.path), `.//${relative(Deno.cwd(), folder.path)}`]
+      ) {
+        Deno.env.set("PATH", `${entry}:${before}`);
+        await assertRejects(() => secretOfCommand("token", ["printf-own"]), TypeError, "does not exist");
+        assertEquals(await sh('command -v printf-own || echo "$PATH"'), before);
+        assertEquals(stepEnvironment({ PATH: Deno.env.get("PATH")! }, {}).PATH, before);
+      }
+      Deno.env.set("PATH", `${folder.path}:${before}`);
+      assertEquals(await secretOfCommand("token", ["printf-own"]), "from the folder");
+    } finally {
+      Deno.env.set("PATH", before);
+    }
+    assertEquals(absoluteFolders(":.:bin"), "/usr/bin:/bin");
   },
 });

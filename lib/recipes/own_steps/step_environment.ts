@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { absoluteFolders } from "../../search_path.ts";
 import type { StepPermissions } from "../compiled.ts";
 
 /**
@@ -50,6 +51,8 @@ export function stepEnvironment(
   const prefixes = env.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1));
   const isGiven = (name: string) =>
     !/^OTEL_/i.test(name) && (exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix)));
-  const picked = Object.entries(environment).filter(([name]) => isGiven(name));
+  const picked = Object.entries(environment).filter(([name]) => isGiven(name)).map(([name, value]) =>
+    [name, name === "PATH" ? absoluteFolders(value) : value] as const
+  );
   return { ...Object.fromEntries(picked), NO_COLOR: "1" };
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { absoluteFolders } from "../../search_path.ts";
 import { orAborted } from "../../time.ts";
 
 /** Bounds of {@linkcode secretOfCommand}. */
@@ -35,8 +36,14 @@ export async function secretOfCommand(
     new TypeError(`Cannot read secret "${name}": its command "${program}" ${why}`);
   let child: Deno.ChildProcess;
   try {
-    // Its own process group, so that the whole group can be killed.
-    const options = { args, stdin: "null", stdout: "piped", stderr: "null", detached: true } as const;
+    const options = {
+      args,
+      env: searchPath(),
+      stdin: "null",
+      stdout: "piped",
+      stderr: "null",
+      detached: true, // in its own process group, so that the whole group can be killed
+    } as const;
     child = new Deno.Command(program, options).spawn();
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) throw refuse("does not exist");
@@ -61,6 +68,13 @@ export async function secretOfCommand(
     await reader.cancel().catch(() => {});
     await child.status;
   }
+}
+
+/** Returns a `PATH` that finds no program in the working folder; empty if this program may not read `PATH`. */
+function searchPath(): Record<string, string> {
+  const isGranted = Deno.permissions.querySync({ name: "env", variable: "PATH" }).state === "granted";
+  const path = isGranted ? Deno.env.get("PATH") : undefined;
+  return path === undefined ? {} : { PATH: absoluteFolders(path) };
 }
 
 /** Returns a stream as text; `undefined` if it is too long. */
