@@ -20,15 +20,27 @@ export function isOpenToOthers(url: URL): boolean {
   return url.protocol === "http:" && !isLoopback(url.hostname);
 }
 
+/** Other names that usually mean this machine: many systems list them in their file of hosts. */
+const usualNames = [
+  "0.0.0.0",
+  "localhost.localdomain",
+  "localhost4",
+  "localhost6",
+  "localhost4.localdomain4",
+  "localhost6.localdomain6",
+  "ip6-localhost",
+  "ip6-loopback",
+];
+
 /**
  * Returns whether the host of a URL means this machine, so that requests to it must never use a proxy. Includes
- * addresses that {@linkcode isLoopback} excludes: `localhost.` and names below it, which a name server may resolve to
- * another machine; `0.0.0.0` and `::`, which also mean all addresses; and IPv4 addresses written as IPv6. Does not
- * recognize this machine's own name or its addresses in a network.
+ * addresses that {@linkcode isLoopback} excludes: `localhost.`, names below it and names such as `ip6-localhost`, which
+ * a name server may resolve to another machine; `0.0.0.0` and `::`, which also mean all addresses; and IPv4 addresses
+ * written as IPv6. Does not recognize this machine's own name or its addresses in a network.
  */
 export function isWithoutProxy(hostname: string): boolean {
   const bare = hostname.replace(/\.$/, "").toLowerCase();
-  if (isLoopback(bare) || bare.endsWith(".localhost") || bare === "0.0.0.0") return true;
+  if (isLoopback(bare) || bare.endsWith(".localhost") || usualNames.includes(bare)) return true;
   return /^\[::(ffff:(7f[\da-f]{2}:[\da-f]{1,4}|0:0))?\]$/.test(bare);
 }
 

@@ -268,11 +268,14 @@ export interface StepCode {
 
 /** A resource outside hsgate, named in a step's parameters. */
 export interface StepReach {
-  /** `session`: a call that ends or takes over a login, pushes or market data. */
-  kind: "host" | "reads" | "writes" | "session";
+  /**
+   * `session`: a call that ends or takes over a login, pushes or market data. `texts`: CSV files whose texts a
+   * spreadsheet may run as formulas.
+   */
+  kind: "host" | "reads" | "writes" | "texts" | "session";
   /**
    * An address or a path as the recipe has it; it may contain expressions and references to secrets. For a session, the
-   * operation.
+   * operation; for texts, the parameter.
    */
   name: string;
 }

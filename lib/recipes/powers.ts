@@ -18,6 +18,7 @@ export const powerKinds = {
   host: "connects to",
   variable: "reads an environment variable",
   file: "reads a file",
+  texts: "writes CSV texts unchanged, which a spreadsheet may run as formulas",
   folder: "writes files",
   recipe: "runs another recipe",
   login: "uses the trade login",
@@ -48,6 +49,9 @@ export interface Power {
    */
   trades?: boolean;
 }
+
+/** The members of a power that add a warning to its line. */
+const warnings = ["anyFile", "deletes", "trades"] as const;
 
 /** Returns a line that describes a power. */
 export function powerText(
@@ -88,7 +92,12 @@ export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   const found = new Map<string, Power>();
   for (const power of wanted(recipe)) {
     const before = found.get(powerKey(power));
-    if (before === undefined || !before.needsTrust && power.needsTrust) found.set(powerKey(power), power);
+    const main = before === undefined || !before.needsTrust && power.needsTrust ? power : before;
+    // What is said about the power of one step must not get lost because another step has the same power.
+    const more = Object.fromEntries(
+      warnings.flatMap((name) => before?.[name] || power[name] ? [[name, true]] : []),
+    );
+    found.set(powerKey(power), { ...main, ...more });
   }
   return [...found.values()].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
 }
@@ -230,7 +239,7 @@ function* wantedBy(
     if (code !== "unread") yield* permitted(code.permissions, by);
   }
   for (const { kind, name } of reaches) {
-    if (kind === "host") yield { kind, name, by, needsTrust: true };
+    if (kind === "host" || kind === "texts") yield { kind, name, by, needsTrust: true };
     else if (kind === "session") yield { kind, name, by, needsTrust: !isSimulated };
     // The run itself rejects paths outside its folder.
     else yield { kind: kind === "reads" ? "file" : "folder", name, by, needsTrust: false };

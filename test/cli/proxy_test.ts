@@ -70,6 +70,8 @@ Deno.test("no request to any address of this machine goes through a proxy", asyn
       "[::ffff:7f01:203]",
       "LOCALHOST",
       "a.LocalHost.",
+      "localhost.localdomain",
+      "ip6-localhost",
     ]
   ) {
     const { hostname } = new URL(`http://${host}:9`);

@@ -1236,6 +1236,7 @@ Deno.test("trust says that a step which may connect to this machine can send ord
       ["[::1]:11111", true],
       ["0.0.0.0:11111", true],
       ["127.0.0.0/8", true],
+      ["ip6-localhost:11111", true],
       ["data.example:443", false],
     ] as const
   ) {
@@ -1251,6 +1252,33 @@ Deno.test("trust says that a step which may connect to this machine can send ord
     const line = out.split("\n").find((line) => line.includes("connects to"))?.trim();
     assertEquals(line, `connects to: ${host}${isHere ? more : ""} (step "own")`, err);
   }
+});
+
+Deno.test("the warning about a power of one step is shown although another step has the same power", async () => {
+  await using w = await world(() => ({
+    "first.ts": `import { defineStep } from "hsgate/recipes";\nexport default defineStep({ effect: "read", ` +
+      `permissions: { write: ["out"] }, run: () => Promise.resolve({}) });\n`,
+    "second.ts":
+      `import { defineStep } from "hsgate/recipes";\nexport default defineStep({ effect: "read", ` +
+      `permissions: { read: ["out"], write: ["out"] }, run: () => Promise.resolve({}) });\n`,
+    "r.yaml": "name: r\nsteps:\n  - { id: one, uses: ./first.ts }\n  - { id: two, uses: ./second.ts }\n",
+  }));
+  const { out } = await w.hsgate("trust", `${w.path}/r.yaml`, "--yes");
+  assertStringIncludes(out, "writes files: out; its code can also delete any file of yours");
+});
+
+Deno.test("a recipe that writes CSV texts unchanged runs only after trust", async () => {
+  await using w = await world(() => ({
+    "r.yaml": "name: r\nsteps:\n" +
+      '  - { id: made, uses: convert-report, with: { rows: [{ a: "=1+1" }], to: a.csv, exactCsv: true } }\n',
+    "plain.yaml": "name: plain\nsteps:\n" +
+      '  - { id: made, uses: convert-report, with: { rows: [{ a: "=1+1" }], to: b.csv } }\n',
+  }));
+  const line = "writes CSV texts unchanged, which a spreadsheet may run as formulas: exactCsv: true";
+  assertStringIncludes((await w.hsgate("check", `${w.path}/r.yaml`)).out, line);
+  const { code, err } = await w.hsgate("run", `${w.path}/r.yaml`);
+  assert(code !== 0 && err.includes("trust"), err);
+  assertEquals((await w.hsgate("run", `${w.path}/plain.yaml`)).code, 0);
 });
 
 Deno.test("trust says that a step which may read and write a folder can delete any file", async () => {

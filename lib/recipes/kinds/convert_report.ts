@@ -12,7 +12,7 @@ import { readRegular } from "../../regular_files.ts";
 import { markdownText, shownJson } from "../../shown_text.ts";
 import { valueAt } from "../schema/schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../expressions/value_types.ts";
-import { exactCsv } from "./fields.ts";
+import { exactCsv, unchangedTexts } from "./fields.ts";
 import { csvRecord, plainCells } from "../../csv_text.ts";
 import { flatten, jsonLines, pathIn, writeNamed } from "./files.ts";
 import { stepKind } from "./kind.ts";
@@ -53,9 +53,10 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
   summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",
   effect: "local",
   needsAccount: () => false,
-  reaches: ({ from, to }) => [
+  reaches: ({ from, to, exactCsv }) => [
     ...from === undefined ? [] : [{ kind: "reads" as const, name: String(from) }],
     ...to === undefined ? [] : [{ kind: "writes" as const, name: String(to) }],
+    ...unchangedTexts({ exactCsv }),
   ],
   params,
   output,

@@ -24,9 +24,15 @@ export const day = z.string().refine(isDate, 'a date such as "2025-08-15"').meta
 /** A decimal, possibly negative, as text. */
 export const decimalText = z.string().refine(isDecimal, 'a decimal as text, such as "12.50"');
 
-/** Returns the output folder as a "writes" reach; empty if the step has none. */
-export const writesInto = ({ out }: Readonly<Record<string, unknown>>): StepReach[] =>
-  out === undefined ? [] : [{ kind: "writes", name: String(out) }];
+/** Returns what a step's parameters `out` and `exactCsv` reach; empty if the step has neither. */
+export const writesInto = (given: Readonly<Record<string, unknown>>): StepReach[] => [
+  ...given.out === undefined ? [] : [{ kind: "writes" as const, name: String(given.out) }],
+  ...unchangedTexts(given),
+];
+
+/** Returns the reach of the parameter `exactCsv`. An expression counts as `true`. */
+export const unchangedTexts = ({ exactCsv = false }: Readonly<Record<string, unknown>>): StepReach[] =>
+  exactCsv === false ? [] : [{ kind: "texts", name: `exactCsv: ${exactCsv}` }];
 
 /** A folder for files. */
 export const folder = z.string().min(1, "a folder").meta({
