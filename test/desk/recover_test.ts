@@ -320,6 +320,15 @@ deskTest(
   },
 );
 
+/** Returns the order methods of a client whose list of today's orders leaves some orders out. */
+const ordersWithout = (client: Client, hidden: readonly string[]) => ({
+  ...client.orders,
+  today: (...given: Parameters<Client["orders"]["today"]>) => ({
+    toArray: async () =>
+      (await client.orders.today(...given).toArray()).filter(({ orderId }) => !hidden.includes(orderId)),
+  }),
+});
+
 /** Loses the answer of an order that no reading shows for now. Returns its intent and its order. */
 async function loseOrder(testAccount: DeskUnderTest) {
   const { open, client, simulator: { faults }, last } = testAccount;
@@ -360,19 +369,8 @@ deskTest(
     await pass(30 * 60_000, 6);
     assertEquals((await findIntent(store, id))?.state, "unknown");
     // A reading without the amended order, whose page is missing, proves nothing either.
-    const short = open({
-      client: {
-        ...client,
-        orders: {
-          ...client.orders,
-          today: (...given: Parameters<Client["orders"]["today"]>) => ({
-            toArray: async () =>
-              (await client.orders.today(...given).toArray()).filter((row) => row.orderId !== now),
-          }),
-        },
-      } as unknown as Client,
-    });
-    await short.reconcile();
+    await open({ client: { ...client, orders: ordersWithout(client, [now]) } as unknown as Client })
+      .reconcile();
     assertEquals((await findIntent(store, id))?.state, "unknown");
     const { unresolved } = await desk.reconcile();
     const missing = unresolved.find(({ intent }) => intent.id === id)?.missing ?? "";
@@ -414,13 +412,7 @@ deskTest(
       client: {
         ...client,
         orders: {
-          ...client.orders,
-          today: (...given: Parameters<Client["orders"]["today"]>) => ({
-            toArray: async () =>
-              (await client.orders.today(...given).toArray()).filter(({ orderId }) =>
-                !emptied.includes(orderId)
-              ),
-          }),
+          ...ordersWithout(client, emptied),
           history: shown(() => Promise.resolve(history)),
         },
         fills: { ...client.fills, today: none, history: none },
