@@ -1,5 +1,6 @@
 /**
- * Keeps file paths inside one folder, and makes safe file names from untrusted text.
+ * Keeps file paths inside one folder, makes safe file names from untrusted text, and removes the folders from a search
+ * path that depend on the working folder.
  *
  * @module
  */
@@ -107,6 +108,18 @@ export async function safeName(text: string): Promise<string> {
 /** Returns whether a path does not depend on the working folder. */
 export const isAbsolute = (path: string): boolean =>
   path.startsWith("/") || Deno.build.os === "windows" && /^[A-Za-z]:[\\/]/.test(path);
+
+const SEPARATOR = Deno.build.os === "windows" ? ";" : ":";
+
+/**
+ * Returns a value of `PATH` without relative and empty folders. With such folders, a program of the working folder
+ * could start instead of a system's program of the same name, and the working folder may be a stranger's.
+ */
+export function absoluteFolders(path: string): string {
+  const kept = path.split(SEPARATOR).filter(isAbsolute);
+  // An empty path would mean the working folder.
+  return kept.length === 0 && SEPARATOR === ":" ? "/usr/bin:/bin" : kept.join(SEPARATOR);
+}
 
 /** Names of folders, and of settings of other programs, without hidden files. */
 const LOADED = new RegExp(

@@ -3,7 +3,7 @@ import { relative } from "node:path";
 
 import { stepEnvironment } from "../../lib/recipes/own_steps/step_environment.ts";
 import { type SecretCommandLimits, secretOfCommand } from "../../lib/runner/run/secret_command.ts";
-import { absoluteFolders } from "../../lib/search_path.ts";
+import { absoluteFolders } from "../../lib/confined_paths.ts";
 import { temporaryFolder } from "./support.ts";
 
 const ignore = Deno.build.os === "windows";

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { absoluteFolders } from "../../search_path.ts";
+import { absoluteFolders } from "../../confined_paths.ts";
 import type { StepPermissions } from "../compiled.ts";
 
 /**

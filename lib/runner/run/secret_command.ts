@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { absoluteFolders } from "../../search_path.ts";
+import { absoluteFolders } from "../../confined_paths.ts";
 import { orAborted } from "../../time.ts";
 
 /** Bounds of {@linkcode secretOfCommand}. */
