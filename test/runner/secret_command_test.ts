@@ -75,21 +75,16 @@ Deno.test({
   async fn() {
     using folder = temporaryFolder();
     Deno.writeTextFileSync(`${folder.path}/printf-own`, "#!/bin/sh\necho from the folder\n", { mode: 0o755 });
-    const before = absoluteFolders(Deno.env.get("PATH")!);
-    try {
-      for (
-        const entry of ["", relative(Deno.cwd(), folder.path), `.//${relative(Deno.cwd(), folder.path)}`]
-      ) {
-        Deno.env.set("PATH", `${entry}:${before}`);
-        await assertRejects(() => secretOfCommand("token", ["printf-own"]), TypeError, "does not exist");
-        assertEquals(await sh('command -v printf-own || echo "$PATH"'), before);
-        assertEquals(stepEnvironment({ PATH: Deno.env.get("PATH")! }, {}).PATH, before);
-      }
-      Deno.env.set("PATH", `${folder.path}:${before}`);
-      assertEquals(await secretOfCommand("token", ["printf-own"]), "from the folder");
-    } finally {
-      Deno.env.set("PATH", before);
+    const path = absoluteFolders(Deno.env.get("PATH")!);
+    const own = (searchPath: string) => secretOfCommand("token", ["printf-own"], { searchPath });
+    const here = relative(Deno.cwd(), folder.path);
+    for (const entry of ["", here, `.//${here}`]) {
+      const searchPath = `${entry}:${path}`;
+      await assertRejects(() => own(searchPath), TypeError, "does not exist");
+      assertEquals(await sh('command -v printf-own || echo "$PATH"', { searchPath }), path);
+      assertEquals(stepEnvironment({ PATH: searchPath }, {}).PATH, path);
     }
+    assertEquals(await own(`${folder.path}:${path}`), "from the folder");
     assertEquals(absoluteFolders(":.:bin"), "/usr/bin:/bin");
   },
 });

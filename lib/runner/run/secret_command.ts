@@ -12,6 +12,8 @@ export interface SecretCommandLimits {
   timeoutMs?: number;
   /** Maximum number of bytes that the command may print. @default 65536 */
   mostBytes?: number;
+  /** Folders in which the program is searched, like `PATH`; relative ones are left out. @default `PATH` */
+  searchPath?: string;
   /** Aborting it ends the command and every process that the command started. */
   signal?: AbortSignal;
 }
@@ -28,7 +30,8 @@ const MOST_BYTES = 64 * 1024;
 export async function secretOfCommand(
   name: string,
   command: readonly string[],
-  { timeoutMs = TIMEOUT_MS, mostBytes = MOST_BYTES, signal }: SecretCommandLimits = {},
+  { timeoutMs = TIMEOUT_MS, mostBytes = MOST_BYTES, searchPath = ownSearchPath(), signal }:
+    SecretCommandLimits = {},
 ): Promise<string> {
   signal?.throwIfAborted();
   const [program = "", ...args] = command;
@@ -38,7 +41,7 @@ export async function secretOfCommand(
   try {
     const options = {
       args,
-      env: searchPath(),
+      ...searchPath !== undefined && { env: { PATH: absoluteFolders(searchPath) } },
       stdin: "null",
       stdout: "piped",
       stderr: "null",
@@ -70,11 +73,10 @@ export async function secretOfCommand(
   }
 }
 
-/** Returns a `PATH` that finds no program in the working folder; empty if this program may not read `PATH`. */
-function searchPath(): Record<string, string> {
+/** Returns the `PATH` of this process; `undefined` if there is none, or if this program may not read it. */
+function ownSearchPath(): string | undefined {
   const isGranted = Deno.permissions.querySync({ name: "env", variable: "PATH" }).state === "granted";
-  const path = isGranted ? Deno.env.get("PATH") : undefined;
-  return path === undefined ? {} : { PATH: absoluteFolders(path) };
+  return isGranted ? Deno.env.get("PATH") : undefined;
 }
 
 /** Returns a stream as text; `undefined` if it is too long. */
