@@ -185,7 +185,8 @@ const ORDERS_KEY = "orders/s1/2025-08-15";
 testBoth(
   "a run whose process died after its last write step had ended is ended without a person",
   async () => {
-    for (const state of ["ok", "failed"]) {
+    // A step that was skipped has not begun, so a person decides.
+    for (const state of ["ok", "failed", "skipped"] as const) {
       const began: string[] = [];
       const recipe = orders(began);
       await using b = await bench({ start: "2025-08-15T01:59:55Z", recipes: [recipe] });
@@ -210,7 +211,8 @@ testBoth(
       await b.machine.pass(60_000);
       await second.stop();
       assertEquals(began, []);
-      assertEquals((await runsOf(b.store))[0], `${ORDERS_KEY} ${state === "ok" ? "ok" : "failed step"} live`);
+      const ends = { ok: "ok", failed: "failed step", skipped: "waiting_recovery" }[state];
+      assertEquals((await runsOf(b.store))[0], `${ORDERS_KEY} ${ends} live`);
     }
   },
 );

@@ -34,9 +34,9 @@ const orderSteps = ["cancel-open-orders", "rebalance"];
 const MOST_ATTEMPTS = 5;
 
 /**
- * Returns the outcomes of the unresolved steps of a run, or `undefined` if nothing proves them yet. An empty
- * list means that the process died after it had recorded the outcome of every step that writes. If a step that writes
- * has not begun, a person decides whether the run continues.
+ * Returns the outcomes of the unresolved steps of a run, or `undefined` if nothing proves them yet. An empty list means
+ * that the process died after it had recorded the outcome of every step that writes. If a step that writes has not
+ * begun, a person decides whether the run continues.
  *
  * @throws {BrokerError} If the broker's lists cannot be read.
  */
@@ -81,8 +81,10 @@ export async function proveSteps(
     proven.push(part);
   }
   if (proven.length > 0) return proven;
-  const begun = await lastAttempts(store, runKey, row.round);
-  const isWritten = recipe.steps.every(({ id, effect }) => effect !== "write" || begun.has(id));
+  const attempts = await lastAttempts(store, runKey, row.round);
+  // A step that was skipped, for example because the run was stopped, has not begun.
+  const hasEnded = (id: string) => ["ok", "failed"].includes(attempts.get(id)?.state ?? "");
+  const isWritten = recipe.steps.every(({ id, effect }) => effect !== "write" || hasEnded(id));
   return isSame && isWritten ? proven : undefined;
 }
 
