@@ -12,6 +12,8 @@ import {
   type PlanOrder,
   usedAsOne,
 } from "../../lib/swarm/rebalancing.ts";
+import type { Executed, TrueOrder } from "../../lib/swarm/truth.ts";
+import { isMistakenFor } from "../../lib/swarm/undecided.ts";
 import { World } from "../../lib/swarm/world.ts";
 
 Deno.test("a process that keeps timers or connections open is a leak, unless it is dead", () => {
@@ -349,4 +351,23 @@ Deno.test("no order of a plan is sent long after its deadline", () => {
   const minute = (at: number) => ({ sentAt: at * 60_000 });
   const record = { deadlineAt: 600_000 } as PlanRecord; // the invariant reads only this member
   assertEquals([10, 13, 15].map((at) => isAfterDeadline(record, minute(at) as Intent)), [false, false, true]);
+});
+
+Deno.test("a lost request can be mistaken for the owner's order, but an executed one cannot", {
+  permissions: "none",
+}, () => {
+  // isMistakenFor() reads only these members.
+  const intent = { id: "one", orderIds: ["7"] } as unknown as Intent;
+  const order = (by: string) => ({ by, isAmendedByOwner: false }) as unknown as TrueOrder;
+  const mistaken = (by: string, claimed: readonly string[]) =>
+    isMistakenFor(intent, {
+      swarm: { truth: { orders: new Map([["7", order(by)], ["8", order("desk")]]) } },
+      claims: new Map(claimed.map((id) => [id, { orderIds: ["8"] } as unknown as Executed])),
+      late: new Set(),
+    });
+  assertEquals([mistaken("owner", []), mistaken("owner", ["one"]), mistaken("desk", [])], [
+    true,
+    false,
+    false,
+  ]);
 });
