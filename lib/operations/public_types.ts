@@ -407,7 +407,9 @@ export type Funds = {
   maxUnifiedCreditLimit?: string;
   /** State of the account, as the broker's code. */
   accountStatus?: string;
-  /** Fraction of the funds in use. */
+  /**
+   * Share of the funds in use. The interface does not say its unit; the simulator writes a percentage.
+   */
   usageRatio?: string;
   /** Purchasing power in the main currency. */
   buyingPower?: string;

@@ -82,7 +82,7 @@ const findMarket = {
 
 const amendFlags = {
   quantity: { type: "string", value: "QUANTITY", text: "the new quantity (unchanged)" },
-  price: { type: "string", value: "PRICE", text: "the new limit price (unchanged)" },
+  limit: { type: "string", value: "PRICE", text: "the new limit price (unchanged)" },
   market: findMarket,
   ...writeFlags,
 } as const satisfies Flags;
@@ -93,7 +93,7 @@ export type AmendInput = Input<typeof amendFlags>;
 export const amend = command({
   name: "amend",
   summary: "change the quantity or the price of an order",
-  usage: "ORDER --quantity N --price P",
+  usage: "ORDER --quantity N --limit P",
   args: [1, 1],
   details: `ORDER is the broker's order number from "orders". The command shows the order
 before and after the change, with quote and value, and asks you. Without a terminal it
@@ -103,7 +103,7 @@ ${recorded}`,
   flags: amendFlags,
   calendars: false,
   exits: [3, 4, 5, 6],
-  examples: ["amend 2508150000123 --price 590", "amend 2508150000123 --quantity 200 --price 590"],
+  examples: ["amend 2508150000123 --limit 590", "amend 2508150000123 --quantity 200 --limit 590"],
 });
 
 const cancelFlags = { market: findMarket, ...writeFlags } as const satisfies Flags;

@@ -72,7 +72,7 @@ const failing: Readonly<Record<string, readonly string[] | null>> = {
   "watch": ["00700.HK"],
   "buy": ["100", "00700.HK", "--limit", "590", "--yes"],
   "sell": ["100", "00700.HK", "--limit", "590", "--yes"],
-  "amend": ["123", "--price", "5", "--yes"],
+  "amend": ["123", "--limit", "5", "--yes"],
   "cancel": ["123", "--yes"],
   "cancel-all": ["--market", "hk", "--yes-all"],
   "orders show": ["nothing"],

@@ -171,7 +171,7 @@ Deno.test("guard rails refuse what buy, sell, amend and call would send, and nob
       HSGATE_MAX_ORDER_VALUE: "60000 HKD",
     }],
     [["sell", "100000000", "00700.HK", "--limit", "600"], "allowShort", "can be sold"],
-    [["amend", working, "--price", "550.1"], "tick", "550 and 550.5"],
+    [["amend", working, "--limit", "550.1"], "tick", "550 and 550.5"],
     [["call", "orders.place", JSON.stringify({ ...order, price: "5500" })], "priceCollar", "550"],
   ];
   for (const [words, rule, nearest, env = {}] of refused) {
@@ -195,7 +195,7 @@ Deno.test("without a terminal and without --yes, no order command sends anything
     const words of [
       BUY,
       ["sell", "100", "00700.HK", "--limit", "550"],
-      ["amend", "1", "--price", "5"],
+      ["amend", "1", "--limit", "5"],
       ["cancel", "1"],
       ["cancel-all", "--market", "hk"],
     ]
@@ -224,7 +224,7 @@ Deno.test("buy and sell check the order before anything is sent", async () => {
       "give --trigger VALUE and --valid-days",
     ],
     [["sell", "1", "00700.HK", "--limit", "5", "--valid-days", "0"], 'Cannot use --valid-days "0"'],
-    [["amend", "1"], "give --quantity, --price or both"],
+    [["amend", "1"], "give --quantity, --limit or both"],
     [["cancel-all"], "give --market"],
   ];
   for (const [words, reason] of wrong) {
@@ -460,11 +460,11 @@ Deno.test("halt works without a store, with a store that cannot be opened, and w
 Deno.test("amend keeps what no flag changes, cancel cancels each order, and cancel-all asks for its own flag", async () => {
   await using at = await testAccount();
   const { orderIds: [first] } = await at.json([...BUY, "--yes"]);
-  const no = await at.run(["amend", first, "--price", "549"], { answer: "n" });
+  const no = await at.run(["amend", first, "--limit", "549"], { answer: "n" });
   assertMatch(no.err, /Amend order \d+ of 00700\.HK to 100 at 549 HKD\n/);
   assertMatch(no.err, new RegExp(`${first} +buy 100 00700\\.HK at 550(\\.0+)?, working, 0 filled`));
   assertMatch(no.err, /quote +bid \d[^\n]* below the last\n +value +54900\.00 HKD\n +account/);
-  const amended = await at.json(["amend", first, "--price", "549", "--yes"]);
+  const amended = await at.json(["amend", first, "--limit", "549", "--yes"]);
   assertEquals(amended.state, "acknowledged");
   const [now] = (await at.atBroker()).filter(({ canCancel }) => canCancel);
   assertEquals([Number(now!.price), now!.quantity], [549, "100"]);
@@ -477,7 +477,7 @@ Deno.test("amend keeps what no flag changes, cancel cancels each order, and canc
   assertStringIncludes(both.err, `Cancel order ${second}: buy 200 00700.HK at 548`);
   assertMatch(both.err, / account {2}gateway \S+\nSend 2 cancellations\? \[y\/N\]/);
   assertMatch(both.out, new RegExp(`^cancellation of order ${now!.orderId}: acknowledged \\(intent`));
-  const ended = await at.run(["amend", second, "--price", "547"], { answer: "y" });
+  const ended = await at.run(["amend", second, "--limit", "547"], { answer: "y" });
   assertEquals(ended.code, 2);
   assertStringIncludes(ended.err, `Cannot amend order "${second}": it has ended: buy 200 00700.HK`);
   const gone = await at.run(["cancel", second, "--yes"]);
@@ -766,7 +766,7 @@ Deno.test("buy places a conditional order, and cancel finds it in the list of co
   const { orderIds: [orderId] } = await at.json(["buy", "100", "00700.HK", ...words, "--yes"]);
   const list = () => at.client.conditionalOrders.today({ market: "hk" }).toArray();
   assertEquals((await list()).map(({ orderId }) => orderId), [orderId]);
-  assertEquals((await at.run(["amend", orderId, "--price", "702", "--yes"])).code, 2);
+  assertEquals((await at.run(["amend", orderId, "--limit", "702", "--yes"])).code, 2);
   const cancelled = await at.run(["cancel", orderId, "--yes"]);
   assertEquals(cancelled.code, 0, cancelled.err);
   const intents = await at.json(["orders"]);
@@ -822,7 +822,7 @@ Deno.test("every command that asks ends with code 2 after a no, and --json print
   const asking: Readonly<Record<string, readonly string[] | null>> = {
     "buy": ["buy", "100", "00700.HK", "--limit", "550"],
     "sell": ["sell", "100", "00700.HK", "--limit", "650"],
-    "amend": ["amend", orderId, "--price", "549"],
+    "amend": ["amend", orderId, "--limit", "549"],
     "cancel": ["cancel", orderId],
     "cancel-all": ["cancel-all", "--market", "hk"],
     "call": ["call", "orders.place", order],

@@ -50,8 +50,8 @@ const operationOf = (name: string) => findOperation(name)!; // the catalogue has
 
 /** Amends an order. Terms that no flag names stay as they are. */
 export async function amend({ args: [orderId = ""], flags, host }: AmendInput): Promise<number> {
-  if (flags.quantity === undefined && flags.price === undefined) {
-    throw new UsageError("Cannot amend without a change: give --quantity, --price or both");
+  if (flags.quantity === undefined && flags.limit === undefined) {
+    throw new UsageError("Cannot amend without a change: give --quantity, --limit or both");
   }
   needAnswer("yes", flags.yes, host);
   const operation = operationOf("orders.amend");
@@ -70,7 +70,7 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
     symbol,
     orderId,
     quantity: flags.quantity ?? order.quantity,
-    price: flags.price ?? order.price,
+    price: flags.limit ?? order.price,
   };
   checkParams(operation, params);
   await confirmOrder(operation, params, { open, host, isAsked: !flags.yes });
