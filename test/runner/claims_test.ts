@@ -16,6 +16,9 @@ import { Redactor } from "../../lib/redact.ts";
 import { executeRun } from "../../lib/runner/run/run.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
+import { noteBlocked } from "../../lib/runner/queries/claims.ts";
+import type { BlockReason } from "../../lib/runner/queries/events.ts";
+import { lastBlock } from "../../lib/runner/explain/advice.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { beginAttempt, endAttempt, recordArtifact, skipStep } from "../../lib/runner/queries/steps.ts";
 import {
@@ -172,5 +175,30 @@ Deno.test(
       Deno.renameSync = renameSync;
     }
     assertEquals(deeds, Deno.build.os === "windows" ? ["sync", "rename"] : ["sync", "rename", "sync"]);
+  },
+);
+
+testBoth(
+  "a block's cause that returns after another cause is recorded again, and is new only once",
+  async () => {
+    await using store = await openStore();
+    const runKey = await addManualRun(store, recipe(), {
+      calendars: builtInCalendars,
+      id: "1",
+      now: NOW,
+      drawTraceId: () => "t",
+    });
+    const note = async (because: BlockReason, by?: string) =>
+      [
+        await noteBlocked(store, { runKey, because, by, now: NOW }),
+        (await findRun(store, runKey))?.reason,
+        (await lastBlock(store, runKey))?.by,
+      ] as const;
+    assertEquals(await note("recovery", "a/1"), [true, "held:recovery", "a/1"]);
+    assertEquals(await note("recovery", "a/1"), [false, "held:recovery", "a/1"]);
+    assertEquals(await note("displaced", "b/1"), [true, "held:displaced", "b/1"]);
+    assertEquals(await note("recovery", "a/1"), [false, "held:recovery", "a/1"]);
+    const events = await store.get<{ n: number }>("select count(*) as n from event where kind = 'held'");
+    assertEquals(Number(events?.n), 3);
   },
 );

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type BlockReason, hasEvent } from "./events.ts";
+import { type BlockReason, hasEvent, lastEventData } from "./events.ts";
 import type { Store } from "../../store/store.ts";
 import { type RunRow, type RunState, starterOnlyKinds } from "./runs.ts";
 
@@ -299,22 +299,26 @@ export interface Block {
 }
 
 /**
- * Records that a due run is blocked, once for each cause; returns whether the cause is new. `hsgate why` shows the
- * record even after the run was skipped.
+ * Records that a due run is blocked, if the cause differs from the last one that was recorded for the run. `hsgate why`
+ * shows the last cause even after the run was skipped.
+ *
+ * @returns Whether the cause is new for the run. A cause that returns after another one is recorded, but is not new.
  */
 export async function noteBlocked(
   store: Store,
   { runKey, because, by, now }: Block & { runKey: string; now: number },
 ): Promise<boolean> {
+  const last = await lastEventData(store, runKey, "held");
+  if (last?.because === because && last.by === by) return false;
   const data = { because, ...by !== undefined && { by } };
-  if (await hasEvent(store, runKey, "held", data)) return false;
+  const isNew = !await hasEvent(store, runKey, "held", data);
   await store.run(
     "update run set reason = ? where run_key = ? and state = 'due'",
     `held:${because}`,
     runKey,
   );
   await store.event(now, "held", data, runKey);
-  return true;
+  return isNew;
 }
 
 /** Returns the block reason in the `reason` column of a due run; `undefined` if the column contains none. */
