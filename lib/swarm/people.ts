@@ -22,7 +22,7 @@ const MINUTE = 60_000;
 const RESUME_MS = 7 * MINUTE;
 
 /** The world, the broker and the store of the people. */
-interface Surroundings {
+interface PeopleDeps {
   world: World;
   truth: Truth;
   /** Path of the store. */
@@ -41,12 +41,12 @@ export class People {
   busy = 0;
   readonly #world: World;
   readonly #truth: Truth;
-  readonly #surroundings: Surroundings;
+  readonly #deps: PeopleDeps;
 
-  constructor(surroundings: Surroundings) {
-    this.#world = surroundings.world;
-    this.#truth = surroundings.truth;
-    this.#surroundings = surroundings;
+  constructor(deps: PeopleDeps) {
+    this.#world = deps.world;
+    this.#truth = deps.truth;
+    this.#deps = deps;
   }
 
   /** Lets a person halt trading for a time. */
@@ -56,7 +56,7 @@ export class People {
     this.busy++;
     person.run(() =>
       void (async () => {
-        await using store = await openSqlite(this.#surroundings.store, { mark: "leave" });
+        await using store = await openSqlite(this.#deps.store, { mark: "leave" });
         await setHalt(store, { account: this.#truth.account, why: "a person", by: "person", at: world.now });
         const period: { from: number; to?: number } = { from: world.now };
         this.halts.push(period);
@@ -66,7 +66,7 @@ export class People {
         for (const each of this.halts) each.to ??= world.now;
       })().catch((error) => {
         if (!(error instanceof StoreError) && !(error instanceof SqliteError)) {
-          this.#surroundings.unhandled.push(error);
+          this.#deps.unhandled.push(error);
         }
       }).finally(() => this.busy--)
     );
@@ -79,13 +79,13 @@ export class People {
       void (async () => {
         await wait(systemMachine, RESUME_MS);
         this.busy++;
-        await using store = await openSqlite(this.#surroundings.store, { mark: "leave" });
-        for (const name of this.#surroundings.recipes) {
+        await using store = await openSqlite(this.#deps.store, { mark: "leave" });
+        for (const name of this.#deps.recipes) {
           await store.transaction(() => releaseLogin(store, name, this.#world.now));
         }
       })().catch((error) => {
         if (!(error instanceof StoreError) && !(error instanceof SqliteError)) {
-          this.#surroundings.unhandled.push(error);
+          this.#deps.unhandled.push(error);
         }
       }).finally(() => this.busy--)
     );
@@ -101,7 +101,7 @@ export class People {
     const person = this.#world.process("person");
     person.run(() =>
       void (async () => {
-        await using store = await openSqlite(this.#surroundings.store, { mark: "leave" });
+        await using store = await openSqlite(this.#deps.store, { mark: "leave" });
         for (const intent of await unresolvedIntents(store, this.#truth.account)) {
           if (intent.state === "sent") continue;
           const { orderIds = [], isRefused = true } = claims.get(intent.id) ?? {};
@@ -116,7 +116,7 @@ export class People {
             this.#world.note(person, error.message);
           }
         }
-      })().catch((error) => this.#surroundings.unhandled.push(error))
+      })().catch((error) => this.#deps.unhandled.push(error))
     );
   }
 

@@ -12,7 +12,7 @@ import { SqliteError } from "./disk.ts";
 import type { Pace } from "./pace.ts";
 import { People } from "./people.ts";
 import type { Network } from "./pipes.ts";
-import { schedule, type Surroundings, trade } from "./programs.ts";
+import { type ProgramDeps, schedule, trade } from "./programs.ts";
 import { Strikes } from "./strikes.ts";
 import { Truth } from "./truth.ts";
 import type { Process, World } from "./world.ts";
@@ -23,7 +23,7 @@ const MINUTE = 60_000;
 interface Program {
   name: string;
   process: Process | undefined;
-  main: (process: Process, surroundings: Surroundings) => Promise<void>;
+  main: (process: Process, deps: ProgramDeps) => Promise<void>;
   /** The program is not started again before this time, Unix milliseconds. */
   notBefore: number;
 }
@@ -80,7 +80,7 @@ export class Swarm {
   readonly #options: SwarmOptions;
   readonly #programs: Program[] = [];
   readonly #random: () => number;
-  readonly #shared: Surroundings;
+  readonly #shared: ProgramDeps;
 
   constructor(options: SwarmOptions) {
     const { world, network, seed, pace, rebalancing, folder } = options;

@@ -40,7 +40,7 @@ const limitsOf = ({ orderCap, dayCap }: Pace): LimitTexts => ({
 });
 
 /** What the programs of a world share. */
-export interface Surroundings {
+export interface ProgramDeps {
   world: World;
   truth: Truth;
   pace: Pace;
@@ -61,8 +61,8 @@ export interface Surroundings {
 type Trader = Awaited<ReturnType<typeof openTrading>>;
 
 /** A program that trades with `connect({ store })`. */
-export async function trade(process: Process, surroundings: Surroundings): Promise<void> {
-  const { world, pace, truth, store, isQuiet, unhandled } = surroundings;
+export async function trade(process: Process, deps: ProgramDeps): Promise<void> {
+  const { world, pace, truth, store, isQuiet, unhandled } = deps;
   const { random } = process;
   const options = truth.connectOptions();
   const connect = () => "direct" in options ? connectOnly(options) : connectOnly(options);
@@ -102,13 +102,13 @@ export async function trade(process: Process, surroundings: Surroundings): Promi
   for (;;) {
     await wait(systemMachine, Math.floor(MINUTE + (pace.actMs - MINUTE) * random()));
     if (!pace.trading.some(({ from, to }) => from < world.now && world.now < to)) {
-      if (pace.cancelsAtEnd) await cancelAll(client, surroundings).catch(report);
+      if (pace.cancelsAtEnd) await cancelAll(client, deps).catch(report);
       const next = pace.trading.find(({ from }) => from > world.now);
       await wait(systemMachine, next === undefined ? 60 * MINUTE : next.from - world.now);
       continue;
     }
     try {
-      await act(client, random, surroundings);
+      await act(client, random, deps);
     } catch (error) {
       report(error);
     }
@@ -116,23 +116,23 @@ export async function trade(process: Process, surroundings: Surroundings): Promi
 }
 
 /** Returns the open orders that a program has placed. */
-async function openOrders(client: Trader, { truth }: Surroundings): Promise<Order[]> {
+async function openOrders(client: Trader, { truth }: ProgramDeps): Promise<Order[]> {
   return (await client.orders.today({ market: "hk", limit: PAGE_ROWS }).toArray()).filter((
     { status, orderId },
   ) => liveStatuses.includes(status ?? "") && truth.orders.get(orderId)?.by === "desk");
 }
 
-async function cancelAll(client: Trader, surroundings: Surroundings): Promise<void> {
-  for (const order of await openOrders(client, surroundings)) await cancelOrder(client, order);
+async function cancelAll(client: Trader, deps: ProgramDeps): Promise<void> {
+  for (const order of await openOrders(client, deps)) await cancelOrder(client, order);
 }
 
 /** Places, amends or cancels an order at random. */
-async function act(client: Trader, random: () => number, surroundings: Surroundings): Promise<void> {
-  const { world, truth, pace } = surroundings;
+async function act(client: Trader, random: () => number, deps: ProgramDeps): Promise<void> {
+  const { world, truth, pace } = deps;
   const market = "hk" as const;
   const what = random();
   if (what > 0.65) {
-    const open = await openOrders(client, surroundings);
+    const open = await openOrders(client, deps);
     const order = open[Math.floor(random() * open.length)];
     if (order === undefined) return;
     if (what > 0.8) {
@@ -188,9 +188,9 @@ async function act(client: Trader, random: () => number, surroundings: Surroundi
 }
 
 /** A program that runs the recipes with a scheduler. */
-export async function schedule(process: Process, surroundings: Surroundings): Promise<void> {
-  const { world, truth, pace, recipes, folder } = surroundings;
-  const store = await openSqlite(surroundings.store);
+export async function schedule(process: Process, deps: ProgramDeps): Promise<void> {
+  const { world, truth, pace, recipes, folder } = deps;
+  const store = await openSqlite(deps.store);
   const options = truth.connectOptions();
   let client: Promise<Client> | undefined;
   /** Whether the login of the connection was taken over or refused. */
@@ -210,7 +210,7 @@ export async function schedule(process: Process, surroundings: Surroundings): Pr
   };
   const onLoginLost = () => {
     isStale = true;
-    surroundings.onLoginLost();
+    deps.onLoginLost();
   };
   const scheduler = new Scheduler({
     store,
@@ -234,7 +234,7 @@ export async function schedule(process: Process, surroundings: Surroundings): Pr
       if (event.type === "tick") return;
       // If the outcome of a run is unknown, this is the reason with which the run ends. Then only the runs that it
       // blocks show that the login was lost.
-      if (event.type === "held" && ["displaced", "login"].includes(event.because)) surroundings.onLoginLost();
+      if (event.type === "held" && ["displaced", "login"].includes(event.because)) deps.onLoginLost();
       const about = "runKey" in event ? ` ${event.runKey}` : "";
       const why = event.type === "error"
         ? ` ${event.error instanceof Error ? event.error.message : event.error}`

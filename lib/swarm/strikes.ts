@@ -22,7 +22,7 @@ import type { Truth } from "./truth.ts";
 import type { Process, World } from "./world.ts";
 
 /** What the faults strike. */
-interface Surroundings {
+interface StrikeDeps {
   world: World;
   network: Network;
   truth: Truth;
@@ -47,7 +47,7 @@ export class Strikes implements FaultTarget {
   has: (state: IntentState) => boolean = () => false;
   /** The files of the store after a power cut. The store must be replaced by them before anything continues. */
   torn: ReturnType<typeof readStore> | undefined;
-  readonly #surroundings: Surroundings;
+  readonly #deps: StrikeDeps;
   readonly #world: World;
   #pipeFaults: PipeFault[] = [];
   #fullUntil = -Infinity;
@@ -64,10 +64,10 @@ export class Strikes implements FaultTarget {
   /** Faults that wait for an intent in a state. */
   readonly #waiting = new Set<PlannedFault>();
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
-    this.#world = surroundings.world;
-    surroundings.network.faultOf = () => this.#pipeFaults.shift();
+  constructor(deps: StrikeDeps) {
+    this.#deps = deps;
+    this.#world = deps.world;
+    deps.network.faultOf = () => this.#pipeFaults.shift();
   }
 
   /** Lets faults strike the statements of a process. */
@@ -81,13 +81,13 @@ export class Strikes implements FaultTarget {
   /** Ends all faults and prevents new ones. */
   quieten(): void {
     this.isQuiet = true;
-    this.#surroundings.truth.simulated?.faults.clear();
+    this.#deps.truth.simulated?.faults.clear();
     this.#pipeFaults = [];
     this.#fullUntil = -Infinity;
     this.#lockedTries = 0;
     this.#cut = undefined;
     this.#powerCut = undefined;
-    this.#surroundings.truth.endLag();
+    this.#deps.truth.endLag();
   }
 
   /** Causes a fault now, or arms it to strike later. A fault with a state waits for it. */
@@ -115,7 +115,7 @@ export class Strikes implements FaultTarget {
 
   /** Arms a fault of the simulator, which strikes at a later call. */
   arm(fault: Fault): void {
-    const { simulated } = this.#surroundings.truth;
+    const { simulated } = this.#deps.truth;
     if (simulated === undefined) return;
     const [kind, aim] = [this.#striking!, this.#aim]; // `arm` is only called by `strike`
     this.#striking = undefined;
@@ -247,7 +247,7 @@ export class Strikes implements FaultTarget {
     this.#whenNext(first, /^\s*insert into intent /i, () => {
       this.hasJumped = true;
       this.#world.schedule(this.#world.now + 1, undefined, "start scheduler-ahead", () => {
-        this.#surroundings.startAhead(ms);
+        this.#deps.startAhead(ms);
         this.onStruck(kind);
       });
     });
@@ -273,16 +273,16 @@ export class Strikes implements FaultTarget {
     if (!/^\s*(commit|rollback)/i.test(sql)) return;
     // Most of these faults wait for a transaction of an order. Wait until no person uses the store: an open database
     // connection would continue to use the old files.
-    const isHere = cut !== undefined && this.#surroundings.people.busy === 0 &&
+    const isHere = cut !== undefined && this.#deps.people.busy === 0 &&
       (this.#isOfDesk || cut.size > 0.8);
     if (when === "before") {
-      if (isHere) cut.before = readStore(this.#surroundings.store);
+      if (isHere) cut.before = readStore(this.#deps.store);
       return;
     }
     this.#isOfDesk = false;
     if (cut?.before === undefined) return;
     const part = (cut.size * 7919) % 1;
-    const torn = tornStore(db, { before: cut.before, after: readStore(this.#surroundings.store), part });
+    const torn = tornStore(db, { before: cut.before, after: readStore(this.#deps.store), part });
     delete cut.before;
     if (torn === undefined) return;
     this.torn = torn;
@@ -292,7 +292,7 @@ export class Strikes implements FaultTarget {
   }
 
   lagLists(ms: number): void {
-    this.#surroundings.truth.lagLists(ms);
+    this.#deps.truth.lagLists(ms);
   }
 
   lockStore(tries: number): void {
@@ -300,23 +300,23 @@ export class Strikes implements FaultTarget {
   }
 
   halt(ms: number): void {
-    this.#surroundings.people.halt(ms);
+    this.#deps.people.halt(ms);
   }
 
   tradeAsOwner(size: number): void {
-    this.#surroundings.people.tradeAsOwner(size);
+    this.#deps.people.tradeAsOwner(size);
   }
 
   repeatAsOwner(): void {
-    this.#surroundings.people.repeatAsOwner();
+    this.#deps.people.repeatAsOwner();
   }
 
   changeAsOwner(size: number): void {
-    this.#surroundings.people.changeAsOwner(size);
+    this.#deps.people.changeAsOwner(size);
   }
 
   #pick(size: number): Process | undefined {
-    const alive = this.#surroundings.alive();
+    const alive = this.#deps.alive();
     return alive[Math.floor(size * alive.length)];
   }
 
