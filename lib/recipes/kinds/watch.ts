@@ -216,7 +216,7 @@ async function reportArtifacts(result: Recorded, context: StepContext): Promise<
   }
 }
 
-/** Returns the size and the SHA-256 of a file, piece by piece: a recording of a whole day may not fit into the memory. */
+/** Returns the size and SHA-256 of a file. Reads it in pieces, because the recording of a day may not fit in memory. */
 async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
   const hash = nodeCrypto().createHash("sha256");
   let bytes = 0;
