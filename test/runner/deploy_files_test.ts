@@ -242,7 +242,7 @@ const hasSystemd = await hasProgram("systemd-analyze");
 /** A note for the names of the tests that are skipped without systemd-analyze. */
 const reason = hasSystemd ? "" : " (left out: no systemd-analyze on this machine)";
 
-/** Has systemd verify units. Resolves to what it prints; ends with its exit code if a unit is invalid. */
+/** Lets systemd verify units. Resolves to its output, which ends with the exit code if a unit is invalid. */
 async function verify(units: Map<string, string>, scope: string[] = []): Promise<string> {
   using folder = temporaryFolder();
   for (const [name, text] of units) {

@@ -317,7 +317,7 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
       );
     }
   }
-  // These two weeks have twelve million slots every 100 ms. In the last sixteen hours there is no session.
+  // With a slot every 100 ms, two weeks have twelve million slots. In the last sixteen hours there is no session.
   const now = at("2025-12-24T00:00Z");
   const began = performance.now();
   const dense: CompiledSchedule = { ...gated, everyMs: 100 };
