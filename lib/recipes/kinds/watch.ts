@@ -58,8 +58,8 @@ const output = z.strictObject({
 export type Recorded = z.infer<typeof output>;
 
 /**
- * Pushes arrive only live, so a past slot cannot be recorded. No exchange is named, because markets may trade past
- * midnight.
+ * Pushes arrive only live, so a past slot cannot be recorded. The exchanges of the securities are left out, because a
+ * market may trade past midnight.
  */
 const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
 

@@ -67,8 +67,8 @@ const NEWEST = 10;
 /** Recipes whose runs are counted in one batch. */
 const COUNTED = 100;
 /**
- * Maximum number of runs that {@linkcode pruneSome} removes. Few runs have so many nested runs, so the store does not
- * grow. The removal takes only milliseconds.
+ * Maximum number of runs that {@linkcode pruneSome} removes. A run with its nested runs hardly ever adds more runs than
+ * this, so the store does not grow. The removal takes only milliseconds.
  */
 const SOME = 50;
 
