@@ -1,4 +1,4 @@
-/** Tests how a push recording treats a silent connection: silence in the lunch break is not a failure. */
+/** Tests how a push recording treats a silent connection: as a problem while the exchange trades, otherwise not. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";

@@ -536,7 +536,7 @@ Deno.test("crontab() and systemd() with a database name its URL, and read its pa
   }
 });
 
-Deno.test("denoCron() rejects a recipe that trades without a named timeline", () => {
+Deno.test("denoCron() rejects a recipe that trades, unless a timeline is named", () => {
   const cronOptions = { ...options, tickModule: "./tick.ts" };
   const error = assertThrows(() => denoCron([eod, trader], cronOptions), TypeError);
   assertStringIncludes(error.message, 'Cannot deploy "trader" to Deno.cron: it trades');

@@ -361,7 +361,7 @@ Deno.test("runnableDaysOf() computes only a few times of a pattern for each day,
   }
 });
 
-Deno.test("slotsBetween() rejects an interval that never reaches its end, as a damaged store may contain", () => {
+Deno.test("slotsBetween() rejects an interval below 100 ms, which a damaged store may contain", () => {
   for (const everyMs of [0, 0.0001, -1000, 99, Number.NaN]) {
     for (const form of [{}, { while: session }]) {
       assertThrows(
