@@ -93,7 +93,7 @@ export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   for (const power of wanted(recipe)) {
     const before = found.get(powerKey(power));
     const main = before === undefined || !before.needsTrust && power.needsTrust ? power : before;
-    // What is said about the power of one step must not get lost because another step has the same power.
+    // If two steps have the same power, keep the warnings of both.
     const more = Object.fromEntries(
       warnings.flatMap((name) => before?.[name] || power[name] ? [[name, true]] : []),
     );

@@ -1,5 +1,5 @@
 /**
- * Declares what the runner needs to run recipes. A program that runs recipes passes it to the runner.
+ * Declares what the runner needs to run recipes. The program that starts the runner passes these values to it.
  *
  * @module
  */
@@ -34,9 +34,9 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
    * `DeskOptions`. @default 15 s
    */
   resolveMs?: number;
-  /** Time limit of a call of a client. The order desk records this limit with each order. @default 10 s */
+  /** Time limit of one call to the broker. The order desk records this limit with each order. @default 10 s */
   timeoutMs?: number;
-  /** The limits of the account's orders. @default no guard rails */
+  /** Limits of the account's orders. @default no limits, and every recipe may trade live */
   limits?: Limits;
   /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the machine. */
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
@@ -52,7 +52,7 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   whenStopped?: "due" | "cancelled";
   /** The day of the outer run, for nested runs. @default none: each run has its own day */
   within?: RunDay;
-  /** For nested runs: the work that the outer run has left for expressions. @default the full amount of a new run */
+  /** For nested runs: the work that the outer run's expressions may still do. @default the full amount of a new run */
   work?: RunWork;
   /** Called in the transaction that ends a run. Not called if the run is due again, or if a person stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void | Promise<void>;

@@ -9,7 +9,7 @@ import { memory } from "../../lib/transports/memory.ts";
 import { FRIDAY_MORNING, simulated, temporaryFolder } from "../day_book/simulated.ts";
 import { stepContext } from "./support.ts";
 
-/** A folder of a run, a folder that the recipe must not reach, and the folder between them. */
+/** Makes the folder of a run, and beside it a folder "outside" that the recipe must not reach. */
 function place() {
   const folder = temporaryFolder();
   const [out, outside] = [`${folder.path}/run`, `${folder.path}/outside`];
@@ -33,7 +33,7 @@ function place() {
 
 const rows = [{ a: "1" }];
 
-Deno.test("convert-report writes and reads inside the folder of the run only", async () => {
+Deno.test("convert-report writes and reads only inside the folder of the run", async () => {
   using at = place();
   Deno.writeTextFileSync(`${at.outside}/secret.json`, '[{"key":"value"}]');
   Deno.symlinkSync(at.outside, `${at.out}/link`);
@@ -206,7 +206,7 @@ Deno.test("confined() rejects hidden files and settings that programs load, but 
   }
 });
 
-Deno.test("watch and export-day-book write inside the folder of the run only", async () => {
+Deno.test("watch and export-day-book write only inside the folder of the run", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using at = place();
   const context = { client: () => Promise.resolve(broker.client), now: () => broker.clock.now() };

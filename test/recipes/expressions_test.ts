@@ -63,7 +63,7 @@ Deno.test("expressions keep money exact as decimal text", () => {
   assertEquals(valueOf('decimalSubtract("100000000000000000000.01", "0.01")'), "100000000000000000000.00");
 });
 
-Deno.test("expressions cannot access anything outside their scope, and may be neither deep nor long", () => {
+Deno.test("expressions cannot access anything outside their scope, and have a maximum depth and length", () => {
   for (
     const source of ["params.constructor", "params.__proto__", 'outputs.funds["toString"]', "session.none"]
   ) {
@@ -185,7 +185,7 @@ Deno.test("a budget counts the work of a function before the function starts", (
   assertEquals(valueOf(`string(bytes('a') + bytes('b')) == 'ab' && bytes('{"a": 1}').json().a == 1.0`), true);
 });
 
-Deno.test("json() refuses a text that it would change", () => {
+Deno.test("json() rejects a text that it would change", () => {
   const cases: [json: string, text: string][] = [
     ['{"quantity": 12345678901234567890}', "the number 12345678901234567890 would lose digits"],
     ['{"a": [{"b": 1, "b": 2}]}', 'the JSON text has "b" twice'],

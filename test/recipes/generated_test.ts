@@ -159,7 +159,7 @@ Deno.test("check and the run agree on generated expressions", async () => {
   await using broker = await simulated({ days: 3, fillsPerDay: 3 });
   using folder = temporaryFolder();
   const { recipe, outputs } = await outputsOf(broker, folder.path);
-  // The types of the export are written by hand: its output has exactly these members.
+  // The output schema of export-day-book is written by hand: a real output must match it exactly.
   assertEquals(
     (await findStepKind("export-day-book"))!.output!.safeParse(outputs.book).error?.issues,
     undefined,

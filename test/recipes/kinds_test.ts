@@ -59,7 +59,7 @@ Deno.test("wait-for feesCleared checks until every fill of the session has its f
   assertEquals([ok, day, without, fills > 0], [true, "2025-08-15", 0, true]);
 });
 
-Deno.test("wait-for orderDone, price and session end when the condition is met, and orderDone fails after its maximum", async () => {
+Deno.test("wait-for orderDone, price and session end when the condition is met, and orderDone fails after its longest wait", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { client } = broker;
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
@@ -468,7 +468,7 @@ Deno.test("convert-report writes rows in other formats without changing values",
   });
 });
 
-Deno.test("convert-report rejects a number that would lose digits, and a column that is there twice", async () => {
+Deno.test("convert-report rejects a number that would lose digits, and a repeated column", async () => {
   using folder = temporaryFolder();
   const convert = (given: unknown) =>
     runStep(undefined, { uses: "convert-report", given }, { out: folder.path });

@@ -110,7 +110,7 @@ Deno.test("a step may import only its folder, the toolkit and node:, and check r
     assertStringIncludes(issue, 'steps.0.uses: Cannot use step "own_step.ts": ');
     assertStringIncludes(issue, reason);
     assert(!issue.includes("PRIVATE"), issue);
-    // `check` refuses it too, before anybody has trusted it.
+    // `hsgate check` rejects it too, before anybody trusts it.
     const url = (name: string) => new URL(`file://${folder.path}/${name}`);
     const { message } = await assertRejects(
       () => checkWrittenImports(url("own_step.ts"), url("")),
@@ -247,7 +247,7 @@ Deno.test("a step leaves nothing in Deno's cache, whether by web storage, a work
     const put = \`await caches.open("\${word}").then(() => postMessage("stored"), () => {});\`;
     const stored = [];
     const blob = (text, type) => URL.createObjectURL(new Blob([text], { type }));
-    try { localStorage.setItem(word, word); stored.push("localStorage"); } catch { /* as it must be */ }
+    try { localStorage.setItem(word, word); stored.push("localStorage"); } catch { /* expected */ }
     await caches.open(word).then(() => stored.push("caches"), () => {});
     const typed = "export const a: string = '" + word + "';";
     await import("data:application/typescript," + encodeURIComponent(typed));
@@ -423,7 +423,7 @@ Deno.test("a step that ends its own process fails for that reason, whatever it p
   await assertRejects(() => failing.run(), OwnStepError, "the disk is gone");
 });
 
-Deno.test("processes of a step end when the program is killed, and its folder is removed", async () => {
+Deno.test("processes of a step end when the program is killed, and the step's temporary folder is removed", async () => {
   const main = `import { loadRecipe } from "hsgate/recipes";
     import { stepContext } from "${import.meta.resolve("./support.ts")}";
     const recipe = await loadRecipe(Deno.args[0]);
@@ -678,7 +678,7 @@ Deno.test("a step whose file or import has an unusual name is rejected", async (
   assertEquals(await folder.run(), { ok: true });
 });
 
-Deno.test("a step that names more files than it may have is rejected before they are read", async () => {
+Deno.test("a step that imports too many files is rejected before they are read", async () => {
   const imports = (count: number) =>
     Array.from({ length: count }, (_, at) => `import "./m${at}.ts";`).join("\n");
   for (
@@ -718,7 +718,7 @@ Deno.test("a step's import that its text does not show is found, and is part of 
   );
 });
 
-Deno.test("a step that describes itself wrongly, or with too many names, is a mistake and not an internal error", async () => {
+Deno.test("a step that describes itself wrongly, or with too many names, causes a mistake and not an internal error", async () => {
   const say = (about: string) =>
     `Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate " + JSON.stringify(${about}) + "\\n"));\n` +
     "export default {};\n";
@@ -765,7 +765,7 @@ Deno.test("a step that describes itself wrongly, or with too many names, is a mi
   assertEquals(await most.run(), { ok: true });
 });
 
-Deno.test("a step whose answers or messages are not as expected fails, and says why", async () => {
+Deno.test("a step that sends an invalid result or message fails, and the error says why", async () => {
   const say = (message: string) =>
     `Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate " + JSON.stringify(${message}) + "\\n"));`;
   const wrong: [body: string, expected: string][] = [

@@ -289,7 +289,7 @@ Deno.test("compileRecipe() reports at most about 100 mistakes of a file, and rej
   assertEquals(await problemsOf(`name: x\nname: y\n${read}`), [
     '2:1: the map has "name" twice: names must be unique',
   ]);
-  // Other ways to write the same name, of which only the last one would count.
+  // Other ways to write one name twice. Without this check, the last value would silently replace the first.
   for (
     const [params, why] of [
       ["{ &k tt: 1, *k : 2 }", '"*k" cannot be a name: write the name out'],
@@ -532,7 +532,7 @@ Deno.test("compileRecipe() fills in the defaults of a recipe that reads, and of 
   ]);
 });
 
-Deno.test("compileRecipe() accepts only references to secrets, and only listed ones", async () => {
+Deno.test("compileRecipe() accepts a secret only as a reference to a secret that the recipe lists", async () => {
   const login = (password: string, more = "") =>
     `name: x\n${more}steps:\n  - { id: a, uses: account.login, with: { password: "${password}" } }\n`;
   const expected = 'expected a reference such as "${secret:name}": a recipe must not contain secrets';
@@ -659,7 +659,7 @@ Deno.test("checkRecipes() compiles at most two files for each file it is given, 
     }
     let asked = 0;
     const paths = Array.from({ length: count }, (_, at) => ({ path: `${folder.path}/r${at}.yaml` }));
-    // Asked once for each file that is compiled.
+    // Called once for each file that is compiled.
     const mayRunCode = () => ++asked > 0;
     const { files } = await checkRecipes(paths, { now, mayRunCode });
     return { asked, issues: files.map(({ issues }) => issues[0]?.message.replace(folder.path, "")) };
@@ -726,7 +726,7 @@ Deno.test("bindParams() checks given values against the recipe's parameters", as
   );
 });
 
-Deno.test("names that every JavaScript object has are unknown names like any other, and __proto__ is no name at all", async () => {
+Deno.test("names that every JavaScript object has, such as toString, are treated like other names, and __proto__ is rejected", async () => {
   const findRecipe = async (name: string) => await compileRecipe(`name: ${name}\n${read}`, "o.yaml");
   const problems = async (text: string) => {
     const error = await assertRejects(() => compileRecipe(text, "x.yaml", { now, findRecipe }), RecipeError);

@@ -1,4 +1,4 @@
-/** Tests how a push recording treats a silent connection: a lunch break is not a gap, a dead connection is. */
+/** Tests how a push recording treats a silent connection: as a problem while the exchange trades, otherwise not. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
@@ -46,13 +46,19 @@ Deno.test("tradedMs() counts continuous trading of the exchange that is open lon
 
 for (
   const { name, time, breaks, ok, quiet } of [
-    { name: "in the lunch break", time: "12:30", breaks: false, ok: true, quiet: true },
-    { name: "while the exchange trades", time: "10:30", breaks: false, ok: false, quiet: undefined },
+    { name: "that is silent in the lunch break", time: "12:30", breaks: false, ok: true, quiet: true },
+    {
+      name: "that is silent while the exchange trades",
+      time: "10:30",
+      breaks: false,
+      ok: false,
+      quiet: undefined,
+    },
     // Control: a connection that ends is a gap at any time.
     { name: "that ends in the lunch break", time: "12:30", breaks: true, ok: false, quiet: undefined },
   ]
 ) {
-  Deno.test(`watch with a connection that is silent ${name} ends with ok: ${ok}`, async () => {
+  Deno.test(`watch with a connection ${name} ends with ok: ${ok}`, async () => {
     await using simulator = await simulate();
     await using proxy = startSilentProxy(simulator.info.pushAddress);
     const began = Date.now();
@@ -81,7 +87,7 @@ steps:
     const running = recipe.steps[0]!.run(stepContext(undefined, context, noted));
     const until = async (isSo: () => boolean) => {
       for (const limit = Date.now() + 30_000; !isSo();) {
-        assert(Date.now() < limit, `it did not come about: ${noted.logs.join("; ")}`);
+        assert(Date.now() < limit, `the condition was not met: ${noted.logs.join("; ")}`);
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     };

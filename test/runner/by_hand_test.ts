@@ -152,7 +152,7 @@ testBoth("rerun() keeps no output of another version of the recipe", async () =>
   }
 });
 
-testBoth("rerun() repeats every step of a fromStart run whose process died", async () => {
+testBoth("rerun() with fromStart repeats every step of a run whose process died", async () => {
   const done: string[] = [];
   const eod = recipe({ steps: [step({ id: "a", run: () => Promise.resolve(void done.push("a")) })] });
   await using b = await bench({ start, recipes: [eod] });

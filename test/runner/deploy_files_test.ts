@@ -242,7 +242,7 @@ const hasSystemd = await hasProgram("systemd-analyze");
 /** A note for the names of the tests that are skipped without systemd-analyze. */
 const reason = hasSystemd ? "" : " (left out: no systemd-analyze on this machine)";
 
-/** Has systemd verify units. Resolves to what it prints; ends with its exit code if a unit is invalid. */
+/** Lets systemd verify units. Resolves to its output, which ends with the exit code if a unit is invalid. */
 async function verify(units: Map<string, string>, scope: string[] = []): Promise<string> {
   using folder = temporaryFolder();
   for (const [name, text] of units) {
@@ -536,7 +536,7 @@ Deno.test("crontab() and systemd() with a database name its URL, and read its pa
   }
 });
 
-Deno.test("denoCron() rejects a recipe that trades without a named timeline", () => {
+Deno.test("denoCron() rejects a recipe that trades, unless a timeline is named", () => {
   const cronOptions = { ...options, tickModule: "./tick.ts" };
   const error = assertThrows(() => denoCron([eod, trader], cronOptions), TypeError);
   assertStringIncludes(error.message, 'Cannot deploy "trader" to Deno.cron: it trades');

@@ -46,7 +46,7 @@ Deno.test("firingsOf() returns every weekday for the first session of a month", 
   assertEquals(shown(firingsOf(builtInCalendars, schedule, NOW)), ["Asia/Hong_Kong 1,2,3,4,5 9 25"]);
 });
 
-Deno.test("firingsOf() returns each multiple of the common divisor of a period and an hour", () => {
+Deno.test("firingsOf() returns each time of day at which an interval can have a slot, and rejects 30 s", () => {
   const period = (everyMs: number, more = {}): CompiledSchedule => ({
     id: "s1",
     form: "every",

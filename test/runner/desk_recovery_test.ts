@@ -221,7 +221,7 @@ testBoth(
 const resuming = (run: (context: StepContext) => Promise<unknown>) =>
   orders([], { steps: [step({ uses: "rebalance", effect: "write", resumes: true, run })] });
 
-testBoth("a step that resumes begins again after its process died, and only then", async () => {
+testBoth("a step that resumes begins again after its process died, once the lease has expired", async () => {
   const begun: number[] = [];
   const recipe = resuming(({ attempt }) => {
     begun.push(attempt);

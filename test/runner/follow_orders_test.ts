@@ -196,7 +196,7 @@ testBoth(
 testBoth("open orders of earlier days are compared once an hour", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await using b = await placed(broker);
-  await b.machine.pass(25 * HOUR); // the broker's clock stays, so the order stays open
+  await b.machine.pass(25 * HOUR); // the broker's clock does not advance, so the order stays open
   let reads = 0;
   const { transport } = broker.client;
   const { call } = transport;

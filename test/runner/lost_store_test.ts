@@ -94,7 +94,7 @@ function testServer(
     ignore: !hasServer,
     async fn() {
       const server = await startServer();
-      // deno-lint-ignore no-console -- a test that could not be tried says so
+      // deno-lint-ignore no-console -- reports that the test could not run
       if (typeof server === "string") return console.log(server);
       await using _ = server;
       await run(server);
@@ -161,7 +161,7 @@ testServer(
 testServer(
   "while the database server's disk is full, no order is sent or repeated, and the error says what to do",
   async (server) => {
-    // deno-lint-ignore no-console -- a test that could not be tried says so
+    // deno-lint-ignore no-console -- reports that the test could not run
     if (server.fill === undefined) return console.log("not tried: no right to mount a file system");
     await using broker = await simulated({ at: FRIDAY_MORNING });
     const before = await countPlaced(broker);

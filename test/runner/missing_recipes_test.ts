@@ -53,7 +53,7 @@ testBoth("a missing recipe is reported once, and why() explains the time without
   await b.machine.pass(3 * DAY);
   await b.scheduler.stop();
   assertEquals(b.told.flatMap((event) => event.type === "recipe-missing" ? [event.recipe] : []), ["eod"]);
-  const subject = (await subjectOf(store, "eod"))!; // the store has seen it
+  const subject = (await subjectOf(store, "eod"))!; // a scheduler has recorded this recipe
   assertEquals(
     await why(store, subject, { calendars: builtInCalendars, date: "2025-08-12", now: b.machine.now() }),
     "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is missing (noticed at " +

@@ -394,7 +394,7 @@ for (const mode of ["live", "confirm"] as const) {
         "stopped",
         "its window closed at 2025-08-18T02:10:00Z",
       ]);
-      // The execution notices the end of the window at its next turn, and not only at the first order at 11:00.
+      // The execution notices the end of the window within seconds, and not only at the first order at 11:00.
       const lateMs = record!.endedAt! - Date.parse("2025-08-18T10:10:00+08:00");
       assert(lateMs > 0 && lateMs <= 10_000, `${lateMs} ms after the end of the window`);
       assertEquals((await lookAt(client, earlier)).orderIds, []);

@@ -128,7 +128,7 @@ testBoth(
   },
 );
 
-testBoth("a Pruner never removes runs that are unresolved, waiting, running or referred to", async () => {
+testBoth("a Pruner keeps unfinished and unresolved runs, the last write, and login blocks", async () => {
   await using store = await openStore();
   // Because of these newer runs, no other run is kept as one of the newest.
   for (let n = 0; n < 10; n++) await addOld(store, `r/new${n}`, { days: n + 1 });

@@ -60,7 +60,7 @@ Deno.test("RunLog keeps a limited number of lines and says so, with some more ro
   assertEquals((await logOf(store, key)).length, MOST_LINES + 2);
 });
 
-Deno.test("RunLog says that it is full also if the first line beyond its limit is an error", async () => {
+Deno.test("RunLog says that it is full even if the first line beyond its limit is an error", async () => {
   await using opened = await openRun();
   const { store, key } = opened;
   const log = new RunLog(store, key);

@@ -176,7 +176,7 @@ testBoth("F21: each run key runs once over both New York clock changes, sleep an
       ),
       sunday.map((slot) => `eod/ny/${slot}`),
     );
-    assert(rows.some((line) => line.startsWith("eod/hk/")), "Hong Kong is not moved");
+    assert(rows.some((line) => line.startsWith("eod/hk/")), "the schedule of Hong Kong has rows too");
   }
 });
 

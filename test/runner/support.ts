@@ -112,7 +112,7 @@ export async function track<T>(work: Promise<T>): Promise<T> {
 }
 
 let open: () => Promise<Store> = () => openSqlite(":memory:");
-/** How often the schedulers of a test look at the store. Empty: the scheduler's default. */
+/** Times between the passes of a test's schedulers. Empty: the scheduler's defaults. */
 let pace: Pick<SchedulerOptions, "tickMs" | "pollMs"> = {};
 
 /** Opens the store of a test: SQLite in memory, unless the test runs with another kind. */
@@ -220,7 +220,7 @@ export async function bench(
       out: "out",
       redactor,
       client: () => Promise.reject(new TypeError("no client in this test")),
-      // A step for which the test's time waits cannot itself wait for that time.
+      // The test's clock may not advance while a step works, so a step must not wait for this clock.
       resolveMs: 0,
       secret: (name) => Promise.resolve(`value-of-${name}`),
       onEvent: (event) => void events.push(event),

@@ -70,7 +70,7 @@ testBoth("why() and storeNotes() report a renamed schedule, and a recipe whose f
     await ask(b, renamed, "2025-12-22"),
     "nothing ran at 2025-12-22 16:45 Asia/Hong_Kong: the schedule was first seen at 2025-12-23 08:00",
   );
-  const remembered = (await subjectOf(b.store, "eod"))!; // the store has seen it
+  const remembered = (await subjectOf(b.store, "eod"))!; // a scheduler has recorded this recipe
   assertEquals(remembered.schedules.map(({ id }) => id), ["new", "old"]);
   assertStringIncludes(
     await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.machine.now() }),
@@ -278,7 +278,7 @@ testBoth(
       "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong, and will be skipped: its window closes at " +
         "2025-12-23 15:50 Asia/Hong_Kong",
     );
-    const remembered = (await subjectOf(b.store, "orders"))!; // the store has seen it
+    const remembered = (await subjectOf(b.store, "orders"))!; // a scheduler has recorded this recipe
     assertStringIncludes(
       await why(b.store, remembered, {
         calendars: builtInCalendars,

@@ -166,8 +166,8 @@ const hasSecret = ({ secretParams = [] }: AnyStepKind, path: Issue["path"]) =>
   secretParams.some((secret) => secret.every((step, index) => path[index] === step));
 
 /**
- * Session calls that need no trust: a login and its extension, as for every step with an account, and
- * subscriptions.
+ * Session calls that need no trust: subscriptions, and logging in or keeping a login alive, which every step with an
+ * account may cause anyway.
  */
 const HARMLESS_CALLS = ["account.login", "account.keepLogin", "orders.subscribe", "quotes.subscribe"];
 

@@ -129,8 +129,7 @@ async function readReport(path: string): Promise<string> {
 
 function readRows(path: string, text: string): Row[] {
   try {
-    // A CSV file has at most one cell for each comma and line end. Many short cells need far more memory than their
-    // text.
+    // A CSV file has about one cell for each comma and line end. Many short cells need far more memory than their text.
     if (path.endsWith(".csv")) checkCells(path, countOf(text, ",") + countOf(text, "\n"));
     if (path.endsWith(".csv")) {
       checkColumns(path, text);

@@ -47,8 +47,8 @@ export async function writeAtomically(
 
 /**
  * Writes a file whose name the recipe chose, like {@linkcode writeAtomically}. An existing file is replaced only below
- * `out/`, in a folder that `--out` names, or if a step wrote it and nobody has changed it since. For the working
- * folder, a hidden file beside the file records what a step has written; recipes cannot write hidden files.
+ * `out/`, in a folder that `--out` names, or if a step wrote it and nobody has changed it since. In the working folder,
+ * a hidden file beside each file records what a step has written; recipes cannot write hidden files.
  *
  * @throws {TypeError} If the existing file must not be replaced. The file is then unchanged.
  */

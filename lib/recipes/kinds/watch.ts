@@ -58,8 +58,8 @@ const output = z.strictObject({
 export type Recorded = z.infer<typeof output>;
 
 /**
- * Pushes arrive only live, so a past slot cannot be recorded. No exchange is named, because markets may trade past
- * midnight.
+ * Pushes arrive only live, so a past slot cannot be recorded. The exchanges of the securities are left out, because a
+ * market may trade past midnight.
  */
 const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
 
@@ -216,7 +216,7 @@ async function reportArtifacts(result: Recorded, context: StepContext): Promise<
   }
 }
 
-/** Returns the size and the SHA-256 of a file, piece by piece: a recording of a whole day may not fit into the memory. */
+/** Returns the size and SHA-256 of a file. Reads it in pieces, because the recording of a day may not fit in memory. */
 async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
   const hash = nodeCrypto().createHash("sha256");
   let bytes = 0;

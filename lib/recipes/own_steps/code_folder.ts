@@ -12,7 +12,7 @@ import { fileUrl } from "../files/recipe_files.ts";
 import { ownTemporaryFolder } from "../../owned_files.ts";
 import { stepEnvironment } from "./step_environment.ts";
 
-/** Prefix of the names of these folders. */
+/** Prefix of the name of each folder that {@linkcode ownFolder} creates. */
 const FOLDER = "hsgate-step-";
 /** A folder that is older than this and is not locked is removed. */
 const SWEPT_AFTER_MS = 60_000;

@@ -12,7 +12,7 @@ import { lazily } from "../../lazy.ts";
 
 const loadSqlite = lazily(() => import("node:sqlite"));
 
-/** Returns the words that start Deno for code: it asks nothing, checks no types and downloads nothing. */
+/** Returns the command that starts Deno for code, without prompts, type checks or downloads. */
 export function runWords(): string[] {
   return [Deno.execPath(), "run", "--quiet", "--no-prompt", "--no-check", "--cached-only"];
 }

@@ -155,8 +155,8 @@ function templateEnd(code: string, from: number): number {
 }
 
 /**
- * Finds the ends of quoted texts and regular expressions. Every second character of a file may be a quote that is never
- * closed. So that the time stays proportional to the length, the ends for all offsets are computed once, from the end of
+ * Finds the ends of quoted texts and regular expressions. A file may have a million quotes that are never closed, and a
+ * search from each of them would take quadratic time. So the ends for all offsets are computed once, from the end of
  * the file to its start.
  */
 class Literals {

@@ -87,7 +87,7 @@ function fieldsSchema(fields: FieldsInfo): Schema {
   const properties: Record<string, Schema> = {};
   for (const [name, info] of entries) {
     properties[name] = orHole(typeSchema(info));
-    // With the broker's names, the values are the broker's values.
+    // Under the broker's name, the value is the broker's code, which this schema does not check.
     properties[info.wire] ??= {};
   }
   const allOf = required.map(([name, { wire }]) =>

@@ -118,8 +118,8 @@ function bareOf(text: string): { signs: string[]; offsets: number[] } {
  */
 function firstIndexOf(signs: readonly string[], wanted: readonly string[]): number {
   /**
-   * For each index of `wanted`: length of the longest text that ends at the index and with which `wanted` also begins.
-   * The whole text up to the index does not count.
+   * For each index of `wanted`: the length of the longest prefix of `wanted` that also ends at this index. The prefix
+   * that is the whole text up to the index does not count.
    */
   const borders = [0];
   const next = (length: number, sign: string | undefined): number => {

@@ -199,7 +199,7 @@ export class LeaseKeeper {
       return true;
     } catch (error) {
       if (this.#hasEnded) return false;
-      // If the store is busy, the next renewal tries again, as long as the lease has not expired.
+      // After any other error, such as a busy store, the next renewal tries again until the lease has expired.
       const isLost = error instanceof LeaseLostError || machine.monotonic() - this.#renewedAt > leaseMs;
       if (isLost) this.#lose(error);
       return !isLost;

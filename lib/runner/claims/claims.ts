@@ -129,7 +129,7 @@ async function tryClaim(
     return "deadline";
   }
   if (recipe.class === "write" && row.class !== "write") {
-    // The row was planned as a read: it has no write window, and no order was planned for this slot.
+    // The slot was listed when the recipe only read, so the rules for writes were not applied to its row.
     await skipRun(store, row.run_key, "recipe_changed", now);
     return "not-due";
   }

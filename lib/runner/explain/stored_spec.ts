@@ -1,5 +1,6 @@
 /**
- * Defines the shape of a compiled schedule in the store, to check it. Somebody else may have written the store.
+ * Defines the shape of a compiled schedule. Schedules from the store are checked against it, because somebody else may
+ * have written the store.
  *
  * @module
  */

@@ -263,7 +263,7 @@ async function whyNobody(store: Store, row: RunRow, about: About): Promise<strin
   }
   const nobody = await whyNoScheduler(store, row, about);
   if (nobody === undefined) return left;
-  // A write may begin only within its own window, so it cannot be run again by hand.
+  // `hsgate rerun` rejects a run that writes.
   const rerunHint = row.class === "write" ? "" : `, or now: hsgate rerun ${shellHint(row.run_key)}`;
   return [...left, nobody, `hsgate schedule runs it${rerunHint}`];
 }

@@ -19,7 +19,7 @@ import { isMap, isText } from "../../foreign_values.ts";
 import { readJson, type Store } from "../../store/store.ts";
 import type { RunRow, RunState } from "../queries/runs.ts";
 
-/** A notice by one channel. */
+/** A notice for one channel. */
 export interface Notice {
   /** A second notice with the same key is not queued. */
   dedupeKey: string;

@@ -17,7 +17,7 @@ import { bodyOf } from "./notify.ts";
 /** State of a notice: `waiting` was not tried yet, `failed` is tried again, `given up` is not tried again. */
 export type NoticeState = "waiting" | "failed" | "given up" | "sent";
 
-/** A notice by one channel, with its state. */
+/** A notice for one channel, with its state. */
 export interface NoticeRow {
   /** Key of the row. */
   key: string;
@@ -87,14 +87,14 @@ export function unsentText({ failed, givenUp }: UnsentCount): string | undefined
   return `${what}${given}: "hsgate notices" lists them, and "hsgate notices --send" sends them again`;
 }
 
-/** Makes unsent notices due now, even if they were given up. Takes the keys of their rows. */
+/** Makes the unsent notices with these keys due now, even if they were given up. */
 export async function retryNotices(store: Store, keys: readonly string[], now: number): Promise<void> {
   await store.transaction(async () => {
     for (const key of keys) await makeDue(store, key, now);
   });
 }
 
-/** Deletes unsent notices. Takes the keys of their rows. An event of each run records who dismissed the notice. */
+/** Deletes the unsent notices with these keys. An event of each run records who dismissed the notice. */
 export async function dismissNotices(
   store: Store,
   keys: readonly string[],

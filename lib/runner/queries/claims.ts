@@ -15,7 +15,7 @@ export type ClaimableRun = Pick<
 >;
 
 /**
- * Returns runs that are due and that any scheduler may begin, longest due first, at most `most`.
+ * Returns runs that are due and that any scheduler may begin, earliest due time first, at most `most`.
  *
  * @param after The last run of the previous page.
  */

@@ -404,7 +404,7 @@ export async function countUnsentRows(
 
 /** Makes an unsent notice due again, even if it was given up. */
 export async function makeDue(store: Store, key: string, now: number): Promise<void> {
-  // A notice that was tried keeps at least 1 in `tries`, so that it still counts as tried.
+  // For a notice that was tried, the count starts again from 1, not 0, so that the notice still counts as tried.
   await store.run(
     `update outbox set next_try = ?, tries = case when tries > 1 then 1 else tries end,
       given_up_at = null

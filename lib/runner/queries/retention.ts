@@ -67,8 +67,8 @@ const NEWEST = 10;
 /** Recipes whose runs are counted in one batch. */
 const COUNTED = 100;
 /**
- * Maximum number of runs that {@linkcode pruneSome} removes. Each run adds fewer rows of runs than this, and the
- * removal takes only milliseconds.
+ * Maximum number of runs that {@linkcode pruneSome} removes. A run with its nested runs hardly ever adds more runs than
+ * this, so the store does not grow. The removal takes only milliseconds.
  */
 const SOME = 50;
 
@@ -111,9 +111,9 @@ export class Pruner {
   #counted = "";
 
   /**
-   * @param limit Limit of each delete of a batch. It counts runs, events and order intents. A batch deletes at most ten
-   * times as many log lines, and a tenth as many plans, because their rows are large. Other processes then wait only
-   * briefly.
+   * @param limit Maximum number of runs, events or order intents that one statement deletes, so that other processes
+   * wait only briefly. A statement deletes at most ten times as many log lines, and at most a tenth as many plans,
+   * because rows of plans are large.
    * @throws {RangeError} If runs or logs would not be kept long enough.
    */
   constructor(store: Store, keep: Retention, { limit = 500 }: { limit?: number } = {}) {

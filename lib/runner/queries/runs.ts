@@ -48,7 +48,7 @@ export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
 /** Kinds of runs that only the process that started them may run; for SQL. */
 export const starterOnlyKinds = "('manual', 'dry')";
 
-/** Kinds of runs that come from a scheduler; for SQL. */
+/** Kinds of runs that belong to a slot and are not backfilled; for SQL. */
 const scheduledKinds = "('live', 'catchup')";
 
 /** Returns the parameters of a run. */
@@ -317,7 +317,7 @@ export type DueRun = Pick<
   "run_key" | "recipe" | "schedule_id" | "kind" | "due_at" | "deadline_at" | "reason" | "trace_id"
 >;
 
-/** Returns the due runs that a scheduler created from a schedule. The run that has been due longest comes first. */
+/** Returns the due runs of slots, without backfill runs. The run that has been due longest comes first. */
 export async function dueRuns(store: Store, now: number): Promise<DueRun[]> {
   return await store.all(
     `select run_key, recipe, schedule_id, kind, due_at, deadline_at, reason, trace_id from run where state = 'due'
@@ -455,7 +455,7 @@ export async function isOccupiedByOther(
 export const occupiesInstant = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
   !(state === "skipped" && leftOut.includes(reason ?? ""));
 
-/** Returns the runs of slots in the store that occupy the instants of the given slots of their recipes. */
+/** Returns the runs in the store that occupy the instants of the given slots; see {@linkcode occupiesInstant}. */
 export async function occupyingRuns(
   store: Store,
   slots: readonly Pick<NewRun, "recipe" | "slotAt">[],
@@ -476,7 +476,7 @@ export async function keysTaken(store: Store, runKeys: readonly string[]): Promi
   return new Set((await tracesOf(store, runKeys)).keys());
 }
 
-/** Returns how long the newest runs of a schedule took, newest first; only runs that a scheduler started on time. */
+/** Returns how long the newest runs of a schedule took, newest first; omits runs that were caught up or backfilled. */
 export async function durationsOf(
   store: Store,
   recipe: string,

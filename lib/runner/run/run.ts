@@ -161,7 +161,7 @@ class Execution {
     });
     const now = timeOf?.(recipe);
     this.#engine = new StepEngine(recipe, {
-      // These parameters come from the recipe, which the compiler has checked.
+      // The parameters of the run: the recipe's, and the values given for this run.
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,

@@ -1,5 +1,5 @@
 /**
- * Records spans of runs and steps with OpenTelemetry. The caller passes a tracer; the tracer of Deno needs no package.
+ * Records spans of runs and steps with OpenTelemetry. The caller passes a tracer; Deno's own tracer needs no package.
  * No span contains a parameter, an output or the text of an error.
  *
  * @module

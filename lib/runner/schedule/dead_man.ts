@@ -17,7 +17,7 @@ type PingKind = "start" | "success" | "fail";
 /** What a {@linkcode Pinger} needs. */
 interface PingerOptions {
   machine: Machine;
-  /** Posts, and resolves to the status of the answer. */
+  /** Sends a POST request, and resolves to the HTTP status of the answer. */
   post(url: string, signal: AbortSignal): Promise<number>;
   /** Returns the address of a recipe's check; `undefined` if it has none. */
   urlOf(recipe: string): Promise<string | undefined>;

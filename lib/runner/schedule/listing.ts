@@ -215,7 +215,7 @@ interface WaitingRun {
   deadlineAt?: number;
 }
 
-/** The decision about a waiting run. A run that stays as it is has no decision. */
+/** The decision about a waiting run. If the run may begin as planned, there is no decision. */
 type Verdict =
   | { runKey: string; action: "catchup" }
   | { runKey: string; action: "ask" }
@@ -268,7 +268,7 @@ interface LateDecisions {
   skipped: Skipped[];
   /** Keys of runs that now wait for approval. */
   asked: string[];
-  /** Runs that are still due, longest due first. */
+  /** Runs that are still due, earliest due time first. */
   waiting: DueRun[];
 }
 

@@ -161,8 +161,9 @@ export function whyOutside(
 }
 
 /**
- * Returns the key of a slot's run: `eod/s1/2025-08-15`. An edit changes the key only if it renames the recipe or
- * changes the id of the schedule. So no slot runs twice after any other edit.
+ * Returns the key of a slot's run: `eod/s1/2025-08-15`. An edit changes the key only if it renames the recipe, or
+ * changes the id or the form of the schedule. So no slot runs twice after any other edit. After a new id or form,
+ * `isOccupiedByOther` finds the run that the recipe already has for the same instant.
  */
 export function runKeyOf(recipe: string, schedule: CompiledSchedule, slot: Slot): string {
   return `${recipe}/${schedule.id}/${slot.key}`;

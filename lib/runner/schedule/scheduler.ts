@@ -60,8 +60,8 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
    */
   retention?: Retention | "everything";
   /**
-   * Replaces the order desk for interrupted runs. Returns the outcome of a run's writes: `"unknown"` is recorded as the
-   * outcome; after `undefined` the scheduler asks again later.
+   * Finds the outcome of an interrupted run's writes, in place of the order desk. If it returns `"unknown"`, the
+   * scheduler records that as the outcome; if it returns `undefined`, the scheduler asks again later.
    *
    * @default the order desk finds the outcome
    */

@@ -394,7 +394,7 @@ const MOST_SLOTS = 20_000;
 /** Slots that a tick finds. */
 interface TickSlots {
   slots: Slot[];
-  /** Slots that are too old or too many to have a row each. */
+  /** Number of slots that get no row, because they are too old or there are too many. */
   passedOver: number;
 }
 

@@ -139,7 +139,7 @@ async function isOfFolder(folder: string, path: string): Promise<boolean> {
   return above !== undefined && below !== undefined && isInside(above, below);
 }
 
-/** Returns the path without links; `undefined` if it does not exist or cannot be accessed. */
+/** Returns the path with all links resolved; `undefined` if it does not exist or cannot be accessed. */
 const realPath = (path: string) => Deno.realPath(path).catch(() => undefined);
 
 const folderOf = (path: string) => path.includes("/") ? path.replace(/\/[^/]*$/, "") || "/" : ".";
