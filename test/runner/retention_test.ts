@@ -4,7 +4,7 @@ import { countWrite, type Store } from "../../lib/store/store.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { openSqlite, SqliteStore } from "../../lib/store/sqlite.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
-import { holdLogin } from "../../lib/runner/claims/login_holds.ts";
+import { holdLogin, releaseLogin } from "../../lib/runner/claims/login_holds.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
 import { insertNotice, logOf } from "../../lib/runner/queries/events.ts";
 import {
@@ -143,12 +143,12 @@ testBoth("a Pruner keeps unfinished and unresolved runs, the last write, and log
   ];
   for (const [key, state, kind] of stays) await addOld(store, key, { days: 900, state, kind });
   await countWrite(store, { account: "a", runKey: "r/lastwrite", step: "a", at: NOW });
+  const goes: RunState[] = ["ok", "failed", "skipped", "cancelled"];
+  for (const state of goes) await addOld(store, `r/${state}`, { days: 900, state });
+  // A block that has ended keeps no run.
+  await holdLogin(store, { account: "b", runKey: "r/ok", now: NOW });
+  assertEquals(await releaseLogin(store, "r", NOW), true);
   await holdLogin(store, { account: "a", runKey: "r/displaced", now: NOW });
-  const goes: [string, RunState][] = [["r/ok", "ok"], ["r/failed", "failed"], ["r/skipped", "skipped"], [
-    "r/cancelled",
-    "cancelled",
-  ]];
-  for (const [key, state] of goes) await addOld(store, key, { days: 900, state });
   assertEquals((await pruneAll(store)).runs, goes.length);
   assertEquals(
     (await keys(store)).filter((key) => !key.startsWith("r/new")).sort(),

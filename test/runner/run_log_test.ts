@@ -1,7 +1,7 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { MOST_LINES, RunLog } from "../../lib/runner/run/report.ts";
+import { MOST_LINES, MOST_SEVERE_LINES, RunLog } from "../../lib/runner/run/report.ts";
 import { logOf } from "../../lib/runner/queries/events.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { bench, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";
@@ -58,6 +58,11 @@ Deno.test("RunLog keeps a limited number of lines and says so, with some more ro
   other.add({ at: 9_001, level: "info", step: "one", text: "too late" });
   await other.flush();
   assertEquals((await logOf(store, key)).length, MOST_LINES + 2);
+  for (let at = 0; at < 300; at++) {
+    other.add({ at: 9_002, level: "warn", step: "one", text: `warning ${at}` });
+  }
+  await other.flush();
+  assertEquals((await logOf(store, key)).length, MOST_SEVERE_LINES);
 });
 
 Deno.test("RunLog says that it is full even if the first line beyond its limit is an error", async () => {

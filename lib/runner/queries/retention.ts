@@ -81,7 +81,7 @@ const ended = "state in ('ok', 'failed', 'cancelled', 'skipped')";
  * newest runs of each recipe.
  */
 const prunable = `${ended} and finished_at < ?
-  and run_key not in (select holder from lease) and run_key not in (select run_key from account_write)
+  and run_key not in (select holder from lease where until > 0) and run_key not in (select run_key from account_write)
   and not exists (select 1 from outbox where outbox.run_key = run.run_key and sent_at is null
     and given_up_at is null)
   and slot_at < (select newer.slot_at from run newer where newer.recipe = run.recipe

@@ -190,7 +190,7 @@ export const matters = (level: LogLevel, least: LogLevel): boolean =>
 /** After this many lines of a run, the log keeps only its warnings and errors. */
 export const MOST_LINES = 1_000;
 /** Maximum number of lines of a run, with the warnings and errors that are kept beyond {@linkcode MOST_LINES}. */
-const MOST_SEVERE_LINES = 1_200;
+export const MOST_SEVERE_LINES = 1_200;
 /** Maximum length of a line; a longer line is cut. */
 const MOST_CHARACTERS = 2_000;
 /** A step's progress lines are logged at most this often. The last progress line is always logged. */
@@ -268,7 +268,7 @@ export class RunLog {
       await insertLogLine(this.#store, this.#runKey, { at, level: "warn", step: null, text: full });
     }
     const most = level === "warn" || level === "error" ? MOST_SEVERE_LINES : MOST_LINES;
-    if (this.#count > most) return;
+    if (this.#count >= most) return;
     this.#count++;
     const kept = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
     await insertLogLine(this.#store, this.#runKey, { at, level, step, text: kept });
