@@ -142,7 +142,7 @@ async function compileValue(
   const folder = folderOf(fileName);
   const list = Array.isArray(source.steps) ? source.steps : [];
   const connect = isFine("connect") ? connectionOf(source.connect) : undefined;
-  const around: Omit<StepCompileContext, "earlier" | "outputs"> = {
+  const deps: Omit<StepCompileContext, "earlier" | "outputs"> = {
     all: list.flatMap((each) => typeof each?.id === "string" ? [each.id] : []),
     params: {
       ...Object.fromEntries(Object.keys(source.params ?? {}).map((name) => [name, undefined])),
@@ -172,7 +172,7 @@ async function compileValue(
     if (earlier.includes(step.id)) {
       late.push(expected(["steps", index, "id"], `another id: "${step.id}" is taken by an earlier step`));
     }
-    const { step: compiled, found: wrong } = await compileStep(step, { ...around, earlier, outputs });
+    const { step: compiled, found: wrong } = await compileStep(step, { ...deps, earlier, outputs });
     late.push(...wrong.map((issue) => ({ ...issue, path: ["steps", index, ...issue.path] })));
     if (compiled !== undefined) steps.push(compiled);
     outputs[step.id] = compiled?.output ?? ANY;
@@ -180,11 +180,11 @@ async function compileValue(
   }
   const pinged = isFine("ping") ? pingOf(source.ping) : undefined;
   const message = pinged !== undefined && "secret" in pinged
-    ? secretProblem(pinged.secret, around.secrets)
+    ? secretProblem(pinged.secret, deps.secrets)
     : undefined;
   if (message !== undefined) late.push({ path: ["ping"], message });
   const notices = isFine("notify")
-    ? await compileNotices(source, { ...around, earlier, outputs, isNotice: true }, late)
+    ? await compileNotices(source, { ...deps, earlier, outputs, isNotice: true }, late)
     : [];
   const recipeClass = classOf(steps);
   const sound = {
@@ -320,13 +320,13 @@ type Notice = CompiledNotice & { secretNames: ReadonlySet<string> };
 
 async function compileNotices(
   { notify = [] }: RecipeSource,
-  around: StepCompileContext,
+  deps: StepCompileContext,
   late: Mistake[],
 ): Promise<Notice[]> {
   const notices: Notice[] = [];
   for (const [index, { on, uses = "notify", with: given, fallback }] of notify.entries()) {
     const compile = async (source: Pick<StepSource, "uses" | "with">, at: Mistake["path"]) => {
-      const { step, found } = await compileStep({ id: `notify-${index + 1}`, ...source }, around);
+      const { step, found } = await compileStep({ id: `notify-${index + 1}`, ...source }, deps);
       late.push(...found.map((issue) => ({ ...issue, path: [...at, ...issue.path] })));
       if (source.uses === "run") {
         late.push(expected([...at, "uses"], "a step that sends a message: a notice cannot run a recipe"));
@@ -340,8 +340,8 @@ async function compileNotices(
     const second = fallback && { uses: fallback.uses ?? "notify", with: fallback.with };
     const secondStep = second && await compile(second, at);
     const channels = [
-      ...await channelsOf({ uses, with: given, step }, around, false),
-      ...second && secondStep ? await channelsOf({ ...second, step: secondStep }, around, true) : [],
+      ...await channelsOf({ uses, with: given, step }, deps, false),
+      ...second && secondStep ? await channelsOf({ ...second, step: secondStep }, deps, true) : [],
     ];
     const secretNames = new Set([...step.secretNames, ...secondStep?.secretNames ?? []]);
     notices.push({ on, uses: step.uses, with: given, step: plainStep(step), channels, secretNames });
@@ -356,7 +356,7 @@ async function channelsOf(
     with?: Readonly<Record<string, unknown>>;
     step: NonNullable<StepResult["step"]>;
   },
-  around: StepCompileContext,
+  deps: StepCompileContext,
   isFallback: boolean,
 ): Promise<NoticeChannel[]> {
   const { notifyChannels } = await loadNotify(); // loaded only for recipes with notices
@@ -368,7 +368,7 @@ async function channelsOf(
     const own = Object.entries(given ?? {}).filter(([name]) => !others.some((other) => other === name));
     const { step: part } = await compileStep(
       { id: step.id, uses, with: Object.fromEntries(own) },
-      around,
+      deps,
     );
     // Mistakes of one channel were already reported for the whole step.
     if (part !== undefined) channels.push({ name: channel, isFallback, step: plainStep(part) });

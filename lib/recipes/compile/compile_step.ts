@@ -76,23 +76,23 @@ export interface StepResult {
 const isKnownLater = (value: unknown) => typeof value === "string" && /\$\{(\{|secret:)/.test(value);
 
 /** Compiles a step. Paths of mistakes start at the step. */
-export async function compileStep(source: StepSource, around: StepCompileContext): Promise<StepResult> {
+export async function compileStep(source: StepSource, deps: StepCompileContext): Promise<StepResult> {
   const { id, uses, with: given = {} } = source;
   const { template, found } = await readTemplate(given, ["with"]);
   const condition = await compileCondition(source.if, found);
-  const needs = needsOf(source, around, found);
+  const needs = needsOf(source, deps, found);
   for (const { path, expression } of template.expressions) {
     if (found.length >= MOST_ISSUES) break;
-    checkNames(expression, { id, path: ["with", ...path], around, needs, found });
+    checkNames(expression, { id, path: ["with", ...path], deps, needs, found });
   }
-  if (condition !== undefined) checkNames(condition, { id, path: ["if"], around, needs, found });
+  if (condition !== undefined) checkNames(condition, { id, path: ["if"], deps, needs, found });
   for (const { path, name } of template.secrets) {
-    const message = secretProblem(name, around.secrets);
+    const message = secretProblem(name, deps.secrets);
     if (message !== undefined) found.push({ path: ["with", ...path], message });
   }
-  const types = typesOf(template, around, found);
-  if (condition !== undefined) checkCondition(condition, around, found);
-  const maker = await findMaker(uses, around);
+  const types = typesOf(template, deps, found);
+  if (condition !== undefined) checkCondition(condition, deps, found);
+  const maker = await findMaker(uses, deps);
   if ("message" in maker) return { found: [...found, maker] };
   for (const path of maker.secretParams) {
     const value = valueAt(given, path);
@@ -105,15 +105,15 @@ export async function compileStep(source: StepSource, around: StepCompileContext
       );
     }
   }
-  const settled = template.settle(valuesOf(around.params), around.budget);
+  const inserted = template.insertKnown(valuesOf(deps.params), deps.budget);
   const wrongAlready = new Set(found.map(({ path }) => JSON.stringify(path)));
-  for (const issue of settled.found) {
+  for (const issue of inserted.found) {
     const key = JSON.stringify(issue.path);
     if (!wrongAlready.has(key)) found.push(issue);
     types.delete(JSON.stringify(issue.path.slice(1)));
   }
   // The cast is safe: the source is a map, so the result is a map.
-  const early = settled.given as Record<string, unknown>;
+  const early = inserted.given as Record<string, unknown>;
   const typeOf: TypeOf = (path) => types.get(JSON.stringify(path)) ?? typeOfValue(valueAt(early, path));
   const wrong = [
     ...maker.check(early, isKnownLater),
@@ -122,13 +122,13 @@ export async function compileStep(source: StepSource, around: StepCompileContext
   ];
   // With invalid parameters, the code that reads them could fail.
   const isSound = wrong.length === 0;
-  const missing = around.sessions === "none" && isSound ? maker.needsSession?.(early) : undefined;
+  const missing = deps.sessions === "none" && isSound ? maker.needsSession?.(early) : undefined;
   if (missing !== undefined) {
     const message = `${missing.instead}: no schedule of this recipe follows an exchange`;
     found.push(expected(["with", ...missing.path], message));
   }
   found.push(...wrong.map((issue) => atSource(issue, template, early)));
-  const known = await otherRecipe(source, { around, early, types }, found);
+  const known = await otherRecipe(source, { deps, early, types }, found);
   const { effect } = maker;
   const reaches = [...maker.reaches?.(given) ?? [], ...maker.reaches?.(early) ?? []].filter((
     each,
@@ -152,7 +152,7 @@ export async function compileStep(source: StepSource, around: StepCompileContext
     const filling = {
       budget: new Budget(`step "${id}"`, { run: context.work }),
       // A test of a channel sends before the earlier steps have run, so their outputs may be missing in its text.
-      ...(around.isNotice || context.testText !== undefined) && { onError: leaveEmpty },
+      ...(deps.isNotice || context.testText !== undefined) && { onError: leaveEmpty },
     };
     // The cast is safe: the source is a map, so the result is a map.
     return await template.fill(context, context.secret, filling) as Record<string, unknown>;
@@ -200,12 +200,12 @@ type Holes = ReadonlyMap<string, Type>;
 /** Infers the type of each expression; an expression that can never have a valid value is a mistake. */
 function typesOf(
   { expressions }: Template,
-  around: StepCompileContext,
+  deps: StepCompileContext,
   found: Mistake[],
 ): Map<string, Type> {
   const types = new Map<string, Type>();
   for (const { path, expression, whole } of expressions) {
-    const type = typeOfExpression(expression, ["with", ...path], { around, found });
+    const type = typeOfExpression(expression, ["with", ...path], { deps, found });
     if (whole) types.set(JSON.stringify(path), type);
   }
   return types;
@@ -214,11 +214,11 @@ function typesOf(
 function typeOfExpression(
   expression: Expression,
   path: Mistake["path"],
-  { around, found }: { around: StepCompileContext; found: Mistake[] },
+  { deps, found }: { deps: StepCompileContext; found: Mistake[] },
 ): Type {
-  const { outputs, sessions, isNotice } = around;
+  const { outputs, sessions, isNotice } = deps;
   const params = Object.fromEntries(
-    Object.entries(around.params).map((
+    Object.entries(deps.params).map((
       [name, each],
     ) => [name, each === undefined ? ANY : typeOfParam(each, each.value)]),
   );
@@ -228,9 +228,9 @@ function typeOfExpression(
   return type;
 }
 
-function checkCondition(condition: Expression, around: StepCompileContext, found: Mistake[]): void {
+function checkCondition(condition: Expression, deps: StepCompileContext, found: Mistake[]): void {
   const before = found.length;
-  const type = typeOfExpression(condition, ["if"], { around, found });
+  const type = typeOfExpression(condition, ["if"], { deps, found });
   if (found.length === before && !mayBe(type, FLAG)) {
     found.push(expected(["if"], `true or false, and ${condition.source} is ${describe(type)}`));
   }
@@ -304,10 +304,10 @@ function withoutSecrets(
 /** Checks and returns the recipe that a `run` step names. Rejects a recipe that writes, because it needs its own slot. */
 async function otherRecipe(
   { uses }: StepSource,
-  { around, early, types }: { around: StepCompileContext; early: Record<string, unknown>; types: Holes },
+  { deps, early, types }: { deps: StepCompileContext; early: Record<string, unknown>; types: Holes },
   found: Mistake[],
 ): Promise<KnownRecipe | undefined> {
-  const { findRecipe } = around;
+  const { findRecipe } = deps;
   const name = early.recipe;
   if (uses !== "run" || findRecipe === undefined || typeof name !== "string") return undefined;
   if (isKnownLater(name)) {
@@ -329,7 +329,7 @@ async function otherRecipe(
     }
     if (known !== undefined) {
       found.push(...checkGiven(known, early.params, types));
-      const [own, its] = [around.connect, known.connect].map((each) => each?.to === "simulator");
+      const [own, its] = [deps.connect, known.connect].map((each) => each?.to === "simulator");
       if (own !== its) {
         const meant = its
           ? `"${name}" is meant for the simulator, and this recipe is not`
@@ -400,11 +400,11 @@ function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
   );
 }
 
-function needsOf({ id, needs = [] }: StepSource, around: StepCompileContext, found: Mistake[]): Set<string> {
+function needsOf({ id, needs = [] }: StepSource, deps: StepCompileContext, found: Mistake[]): Set<string> {
   const named = typeof needs === "string" ? [needs] : needs;
   for (const [index, need] of named.entries()) {
     const path = typeof needs === "string" ? ["needs"] : ["needs", index];
-    const problem = found.length >= MOST_ISSUES ? undefined : stepProblem(need, around, id);
+    const problem = found.length >= MOST_ISSUES ? undefined : stepProblem(need, deps, id);
     if (problem !== undefined) found.push({ path, message: problem });
   }
   return new Set(named);
@@ -420,23 +420,23 @@ function stepProblem(name: string, { earlier, all }: StepCompileContext, id?: st
 interface NameCheck {
   id: string;
   path: Mistake["path"];
-  around: StepCompileContext;
+  deps: StepCompileContext;
   /** Is filled with the steps whose outputs the expression reads, because these steps must run first. */
   needs: Set<string>;
   found: Mistake[];
 }
 
-function checkNames({ outputs, params }: Expression, { id, path, around, needs, found }: NameCheck): void {
+function checkNames({ outputs, params }: Expression, { id, path, deps, needs, found }: NameCheck): void {
   for (const name of outputs) {
     if (found.length >= MOST_ISSUES) return;
-    const problem = stepProblem(name, around, id);
+    const problem = stepProblem(name, deps, id);
     if (problem === undefined) needs.add(name);
     else found.push({ path, message: problem });
   }
   for (const name of params) {
     if (found.length >= MOST_ISSUES) return;
-    if (!Object.hasOwn(around.params, name)) {
-      const near = didYouMean(name, Object.keys(around.params));
+    if (!Object.hasOwn(deps.params, name)) {
+      const near = didYouMean(name, Object.keys(deps.params));
       found.push({ path, message: `there is no parameter "${name}"${near}` });
     }
   }

@@ -88,10 +88,10 @@ interface StepFileContext {
 /**
  * Returns what a step uses, or the mistake if it cannot be found.
  *
- * @param around Where custom steps are, and how their code is loaded.
+ * @param deps Where custom steps are, and how their code is loaded.
  */
-export async function findMaker(uses: string, around: StepFileContext): Promise<StepMaker | Mistake> {
-  if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
+export async function findMaker(uses: string, deps: StepFileContext): Promise<StepMaker | Mistake> {
+  if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, deps);
   const kind = await findStepKind(uses);
   if (kind !== undefined) return kindMaker(kind);
   const { findOperation, operations } = await loadCatalogue(); // loaded only for steps that call an operation

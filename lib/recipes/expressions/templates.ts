@@ -24,7 +24,10 @@ export interface Template {
    * Inserts all values that are known before the run. Returns the parameters, and the mistakes of known values. A value
    * that needs more than the budget is left as written.
    */
-  settle(params: Readonly<Record<string, unknown>>, budget?: Budget): { given: unknown; found: Mistake[] };
+  insertKnown(
+    params: Readonly<Record<string, unknown>>,
+    budget?: Budget,
+  ): { given: unknown; found: Mistake[] };
   /** Inserts all values. Only this function reads secrets. */
   fill(
     scope: StepScope,
@@ -88,7 +91,7 @@ export async function readTemplate(
     source,
     secrets,
     expressions,
-    settle: (params, budget) => settle(source, fillers, { params, at, budget }),
+    insertKnown: (params, budget) => insertKnown(source, fillers, { params, at, budget }),
     fill: async (scope, secret, options) => await fill(source, [], { fillers, scope, secret, ...options }),
   };
   return { template, found };
@@ -138,7 +141,7 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
 export const STEPS_AT_CHECK = 1_000_000;
 
 /** Inserts values into texts whose expressions use only parameters with known values. */
-function settle(
+function insertKnown(
   source: unknown,
   fillers: ReadonlyMap<string, Filler>,
   { params, at, budget = new Budget(undefined, { steps: STEPS_AT_CHECK }) }: {
