@@ -30,12 +30,15 @@ export async function countAbsence(
   }
   const before = intent.absent;
   const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;
+  // Another process may have read the lists at the same time. Its reading counts, and this one does not.
+  const overlaps = before !== undefined && reading.beganAt < before.lastAt &&
+    before.lastAt <= reading.endedAt;
   // If a clock went back, the time between the readings is unknown, so the count starts again.
   const isBack = before !== undefined && (reading.beganAt < before.lastAt ||
-    (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity));
-  const earlier = isBack ? undefined : before;
+    (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity) - WHOLE_SECONDS_MS);
+  const earlier = isBack && !overlaps ? undefined : before;
   const firstBrokerAt = earlier === undefined ? brokerAt : earlier.firstBrokerAt;
-  const absent: AbsentReadings = {
+  const absent: AbsentReadings = overlaps ? before : {
     count: (earlier?.count ?? 0) + 1,
     firstAt: earlier?.firstAt ?? reading.beganAt,
     lastAt: reading.beganAt,
@@ -71,6 +74,11 @@ function listsOf({ operation: name, params }: Intent): readonly string[] {
  */
 const ABSENT_READINGS = 3;
 const ABSENT_MS = 60_000;
+/**
+ * The broker's time may differ by this much from one reading to the next although its clock did not go back: an answer
+ * contains whole seconds, and the time from the clock to this machine varies.
+ */
+const WHOLE_SECONDS_MS = 2_000;
 /** The readings must span the request's time limit plus this time, by this machine's clock and by the broker's. */
 const PAST_MS = 30_000;
 

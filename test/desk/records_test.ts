@@ -149,6 +149,37 @@ testBoth(
   },
 );
 
+testBoth(
+  "a reading of another process at the same time neither counts nor ends the count of absence",
+  async ({ open }) => {
+    await using store = await open();
+    const records = new Records({ store, machine: systemMachine, account: "main" });
+    await accepted(store);
+    await moveIntent(store, "i", { to: "unknown", by: "person", at: 1, orderIds: [] });
+    const start = systemMachine.now();
+    const count = async (beganAt: number, { tookMs = 0, aheadMs = 0 } = {}) => {
+      const reading = {
+        ...readingOf(undefined, {}, start + beganAt),
+        aheadMs,
+        endedAt: start + beganAt + tookMs,
+      };
+      await countAbsence(records, (await findIntent(store, "i"))!, { reading, owners: new Map() });
+      return (await findIntent(store, "i"))?.absent?.count;
+    };
+    assertEquals(await count(0), 1);
+    assertEquals(await count(5_000), 2);
+    // It began before the last reading, and ended after it.
+    assertEquals(await count(4_000, { tookMs: 1_500 }), 2);
+    // The broker's time is in whole seconds, so it may seem to go back a little.
+    assertEquals(await count(5_400, { aheadMs: -900 }), 3);
+    assertEquals(await count(6_000), 4);
+    // Controls: a clock that went back, this machine's and the broker's.
+    assertEquals(await count(7_000, { aheadMs: -4_000 }), 1);
+    assertEquals(await count(8_000), 2);
+    assertEquals(await count(2_000, { tookMs: 100 }), 1);
+  },
+);
+
 /** Follows the order of {@linkcode accepted} with a reading, and returns its state and its fills. */
 async function followed(store: Store, intent: Intent, reading: ListReading): Promise<[string, string]> {
   const client = {} as unknown as Client; // nothing here reads a list
