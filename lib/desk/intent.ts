@@ -89,6 +89,8 @@ export interface Intent {
    * machine's clock or by the broker's, whichever is earlier. Orders of earlier days cannot be orders of the intent.
    */
   readSince: number | undefined;
+  /** The broker's time when the intent was approved, Unix milliseconds; absent if it was unknown. */
+  brokerAt: number | undefined;
   /** Quantity filled so far, according to the lists. */
   filled: string;
   /** Readings that did not show the order; absent if there were none. */
@@ -125,7 +127,7 @@ export interface IntentChange {
 
 /** Terms that an order write does not contain itself, recorded when it is approved. The value limits use them. */
 export interface ApprovedTerms {
-  /** Price at which an order without a price was checked. */
+  /** Price at which the limits valued the order, if it is not the order's own price. */
   reference?: Decimal;
   /** Listing and quantity of an amended order. */
   symbol?: string;

@@ -20,7 +20,7 @@ import {
 } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 import type { Owner } from "./queries.ts";
-import { placesOthers, targetsOf, termsOf } from "./terms.ts";
+import { isBuy, placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** What one reading proves about an unresolved intent. */
 export type Verdict =
@@ -262,11 +262,8 @@ function hasPriceOf(order: SeenOrder, intent: Intent): boolean {
   return !isPriced || order.price === undefined || compare(order.price, price) === 0;
 }
 
-/** Returns whether both sides buy or both sell. The broker itself decides whether a sale is a short sale. */
-function sameSide(one: string, other: string): boolean {
-  const buys = ["buy", "short-close"];
-  return one === other || buys.includes(one) === buys.includes(other);
-}
+/** Returns whether both sides buy or both sell. */
+const sameSide = (one: string, other: string): boolean => isBuy(one) === isBuy(other);
 
 /**
  * Returns the orders that the conditional order of an intent has placed: new orders that have its terms, that together
@@ -303,7 +300,7 @@ type Amendable = Partial<Record<typeof amendable[number], string>>;
 
 /**
  * Returns what is known about an amendment: `has` returns whether given terms have all requested values; `hasBut` does
- * the same, except for the quantity. `isChange` says whether at least one term had another value before.
+ * the same, except for the quantity. `changes` are the requested values of the terms that had another value before.
  */
 function amendmentOf(intent: Intent) {
   const { earlier } = intent;
@@ -314,8 +311,25 @@ function amendmentOf(intent: Intent) {
   return {
     has: (shown: Amendable) => fits(shown, wanted),
     hasBut: (shown: Amendable) => fits(shown, wanted.filter(([name]) => name !== "quantity")),
-    isChange: wanted.some(([name, value]) => earlier?.[name] !== undefined && !isSame(earlier[name], value)),
+    changes: wanted.filter(([name, value]) => earlier?.[name] !== undefined && !isSame(earlier[name], value)),
   };
+}
+
+/**
+ * Returns whether later amendments of the same order explain every term that an amendment changes. Then the order's terms
+ * do not show which of the amendments was executed.
+ */
+export function isExplainedBy(amendment: Intent, others: readonly Intent[]): boolean {
+  const { changes } = amendmentOf(amendment);
+  const [target] = targetsOf(amendment);
+  const { sentNumber: number = 0 } = amendment;
+  const later = others.filter(({ kind, params, state, sentNumber = 0 }) =>
+    kind === "amend" && sentNumber > number && state !== "rejected" && state !== "abandoned" &&
+    targetsOf({ params })[0] === target
+  ).map(termsOf);
+  return changes.every(([name, value]) =>
+    later.some((terms) => terms[name] !== undefined && isSame(terms[name], value))
+  );
 }
 
 /**
@@ -323,10 +337,10 @@ function amendmentOf(intent: Intent) {
  * the later amendment showed the terms that the earlier amendment requested. The order may have different terms now.
  */
 export function laterProofOf(amendment: Intent, later: readonly Intent[]): Intent | undefined {
-  const { has, isChange } = amendmentOf(amendment);
+  const { has, changes } = amendmentOf(amendment);
   const [target] = targetsOf(amendment);
   const { sentAt } = amendment;
-  if (!isChange || sentAt === undefined) return undefined;
+  if (changes.length === 0 || sentAt === undefined) return undefined;
   return later.find(({ id, kind, params, createdAt, earlier }) =>
     id !== amendment.id && kind === "amend" && createdAt > sentAt && earlier !== undefined &&
     targetsOf({ params })[0] === target && has(earlier)
@@ -340,10 +354,10 @@ export function laterProofOf(amendment: Intent, later: readonly Intent[]): Inten
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { market, symbol, side } = termsOf(intent);
-  const { has, isChange } = amendmentOf(intent);
+  const { has, changes } = amendmentOf(intent);
   const [target = ""] = targetsOf(intent);
   const old = reading.orders.get(target);
-  if (!isChange) {
+  if (changes.length === 0) {
     return {
       is: "unprovable",
       missing: "a person's decision: the lists show no term that the request changes",

@@ -49,6 +49,7 @@ interface IntentRow {
   known: string;
   earlier: string | null;
   look_since: number | null;
+  broker_at: number | null;
   sent_number: number | null;
   filled: string;
   absent: string | null;
@@ -81,6 +82,7 @@ function intentOf(row: IntentRow): Intent {
     known: idsIn(row, "known"),
     earlier: row.earlier === null ? undefined : read("earlier", row.earlier, isEarlier),
     readSince: row.look_since ?? undefined,
+    brokerAt: row.broker_at ?? undefined,
     filled: row.filled,
     absent: row.absent === null ? undefined : read("absent", row.absent, isAbsent),
     createdAt: row.created_at,
@@ -154,6 +156,8 @@ export interface Move {
   childIds?: readonly string[];
   /** What is recorded when the intent is sent. @default unchanged */
   sent?: Pick<Intent, "known" | "earlier" | "readSince"> & { sentAt: number; sentNumber: number };
+  /** The broker's time at the approval, Unix milliseconds. @default unchanged */
+  brokerAt?: number | undefined;
   /** Whether to delete the count of readings that did not show the intent. @default false */
   forgetsAbsence?: boolean;
 }
@@ -179,7 +183,7 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
     const absent = move.forgetsAbsence ? undefined : intent.absent;
     await store.run(
       `update intent set state = ?, order_ids = ?, child_ids = ?, filled = ?, known = ?, earlier = ?, look_since = ?,
-        sent_at = ?, sent_number = ?, absent = ?, ended_at = ? where id = ?`,
+        sent_at = ?, sent_number = ?, absent = ?, broker_at = ?, ended_at = ? where id = ?`,
       to,
       JSON.stringify(orderIds),
       JSON.stringify(childIds),
@@ -190,6 +194,7 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
       sent.sentAt,
       sent.sentNumber,
       absent && JSON.stringify(absent),
+      move.brokerAt ?? intent.brokerAt,
       isFinal(to) ? at : undefined,
       id,
     );
@@ -335,16 +340,21 @@ export interface CountedIntent extends Intent {
 }
 
 /**
- * Returns an account's intents to place or amend orders that were recorded since an instant and are not abandoned,
- * oldest first.
+ * Returns an account's intents to place or amend orders that are not abandoned, oldest first: those that were recorded
+ * since an instant by this machine's clock, or approved since an instant by the broker's clock.
  */
-export async function countedIntents(store: Store, account: string, since: number): Promise<CountedIntent[]> {
+export async function countedIntents(
+  store: Store,
+  account: string,
+  { since, brokerSince }: { since: number; brokerSince: number },
+): Promise<CountedIntent[]> {
   const rows = await store.all<IntentRow & { approval: string | null }>(
     `select intent.*, intent_change.data as approval from intent
       left join intent_change on intent_change.intent = intent.id and intent_change.to_state = 'approved'
-      where account = ? and created_at >= ? and kind <> 'cancel' and state <> 'abandoned' order by created_at, id`,
+      where account = ? and (created_at >= ? or broker_at >= ?) and kind <> 'cancel' and state <> 'abandoned' order by created_at, id`,
     account,
     since,
+    brokerSince,
   );
   return rows.map((row) => ({
     ...intentOf(row),

@@ -17,7 +17,7 @@ import {
 } from "./broker_lists.ts";
 import { beforeAmendments, follow, type FollowDeps, leaveToPerson, othersOf, ownerIn } from "./follow.ts";
 import { type Intent, sinceOf } from "./intent.ts";
-import { judge, laterProofOf, type Verdict } from "./prove.ts";
+import { isExplainedBy, judge, laterProofOf, type Verdict } from "./prove.ts";
 import { amendmentsSince, forgetAbsence, openIntents } from "./queries.ts";
 import type { Records } from "./records.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
@@ -285,7 +285,7 @@ async function applyReading(
   const others = await othersOf(records, reading);
   // Another program may have amended the order before a reading showed it.
   const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
-  const verdict = await judgeWithLater(records, intent, judge(intent, asked, others));
+  const verdict = await judgeWithOthers(records, intent, judge(intent, asked, others));
   switch (verdict.is) {
     case "sent": {
       const now = await records.store.transaction(async () => {
@@ -319,17 +319,25 @@ async function applyReading(
 }
 
 /**
- * Returns the verdict on an intent. If this reading does not prove an amendment, a later amendment of the same order
- * may prove it: the lists that were read before the later amendment may have shown the terms of the earlier amendment.
+ * Returns the verdict on an intent, with the other amendments of the same order. If this reading does not prove an
+ * amendment, a later amendment may prove it: the lists that were read before the later amendment may have shown the terms
+ * of the earlier amendment. If the order has the requested terms, another amendment with the same terms may have set
+ * them, and then this reading proves nothing.
  */
-async function judgeWithLater(
+async function judgeWithOthers(
   { store, account }: Records,
   intent: Intent,
   verdict: Verdict,
 ): Promise<Verdict> {
-  if (intent.kind !== "amend" || verdict.is !== "unprovable") return verdict;
-  const later = await amendmentsSince(store, account, sinceOf(intent));
-  return laterProofOf(intent, later) === undefined ? verdict : { is: "sent", orderIds: targetsOf(intent) };
+  if (intent.kind !== "amend" || verdict.is !== "unprovable" && verdict.is !== "sent") return verdict;
+  const since = Math.min(sinceOf(intent), intent.createdAt);
+  const others = await amendmentsSince(store, account, since);
+  if (laterProofOf(intent, others) !== undefined) return { is: "sent", orderIds: targetsOf(intent) };
+  if (verdict.is === "unprovable" || !isExplainedBy(intent, others)) return verdict;
+  return {
+    is: "unprovable",
+    missing: "a person's decision: another amendment of the order has the same terms",
+  };
 }
 
 /** Intents whose lists are read together. */

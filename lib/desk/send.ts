@@ -94,7 +94,7 @@ export async function sendWrite(
   const { records, underWay } = deps;
   const { store, machine, account } = records;
   const { name } = wanted.operation;
-  const fingerprint = fingerprintOf(name, params);
+  const fingerprint = fingerprintOf({ kind, operation: name, params });
   const id = machine.id();
   const createdAt = machine.now();
   const intent = { id, account, kind, operation: name, params, fingerprint, why, createdAt, timeoutMs };
@@ -144,7 +144,7 @@ const isRepeatable = ({ order }: AnyOperation, params: Readonly<Record<string, u
 async function unresolvedLike({ store, account }: Records, fingerprint: string): Promise<Intent | undefined> {
   // An older version may have recorded a different fingerprint for the same request.
   return (await unresolvedIntents(store, account)).find((each) =>
-    each.fingerprint === fingerprint || fingerprintOf(each.operation, each.params) === fingerprint
+    each.fingerprint === fingerprint || fingerprintOf(each) === fingerprint
   );
 }
 
@@ -189,7 +189,11 @@ async function approve(
       await refuseLike(records, fingerprint, operation.name);
     }
     const data = { ...await deps.guard?.({ id, operation, params, why, reading, client }) };
-    await records.first(operation.name, () => records.move(id, { to: "approved", by: "desk", data }));
+    const brokerAt = reading?.aheadMs === undefined ? undefined : machine.now() + reading.aheadMs;
+    await records.first(
+      operation.name,
+      () => records.move(id, { to: "approved", by: "desk", data, brokerAt }),
+    );
     return { reading, at };
   } catch (error) {
     await records.abandon(id, error);

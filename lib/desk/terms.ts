@@ -52,6 +52,9 @@ export function termsOf({ params }: Pick<Intent, "params">): Terms {
   return params as Terms;
 }
 
+/** Returns whether a side buys. The broker itself decides whether a sale is a short sale. */
+export const isBuy = (side: string): boolean => side === "buy" || side === "short-close";
+
 /** Returns the orders that an amendment or a cancellation applies to; empty if it applies to all orders of a market. */
 export function targetsOf({ params }: Pick<Intent, "params">): readonly string[] {
   const { orderId, childOrderId, orderIds } = termsOf({ params });
@@ -71,16 +74,20 @@ export function placesOthers(intent: Pick<Intent, "operation" | "params">): bool
 
 /**
  * Returns a text that is equal for two writes with the same request. Numbers are compared by value: `"600"` equals
- * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The price zero counts as no price. The
- * parameters of {@linkcode ignored} and the sequence of a list of orders make no difference.
+ * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The price zero counts as no price. A purchase
+ * that closes a short position equals any other purchase, because the broker itself decides which it is. The parameters
+ * of {@linkcode ignored} and the sequence of a list of orders make no difference; of an amendment, neither do the
+ * parameters that only describe the amended order ({@linkcode unchangeable}).
  */
-export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify([operation, ...partsOf(params)]);
+export function fingerprintOf(
+  { kind, operation, params }: Pick<Intent, "kind" | "operation" | "params">,
+): string {
+  return JSON.stringify([operation, ...partsOf(params, kind === "amend" ? unchangeable : [])]);
 }
 
-function partsOf(params: object): unknown[] {
+function partsOf(params: object, alsoIgnored: readonly string[] = []): unknown[] {
   return Object.entries(params).filter(([name, value]) =>
-    value !== undefined && !ignored.includes(name) && value !== NO_TIME
+    value !== undefined && !ignored.includes(name) && !alsoIgnored.includes(name) && value !== NO_TIME
   )
     .filter(([name, value]) => name !== "price" || !isDecimal(String(value)) || !isZero(String(value)))
     .sort(([one], [other]) => one < other ? -1 : 1)
@@ -93,6 +100,9 @@ function partsOf(params: object): unknown[] {
  * in these parameters count as the same, because sending both would trade the quantity twice.
  */
 const ignored = ["clientType", "venue", "tradingHours", "session", "validDays", "displayQuantity"];
+
+/** Parameters of an amendment that it cannot change. */
+const unchangeable = ["market", "symbol", "side", "orderType"];
 
 /** The start or end time of an algorithmic order that has none. */
 const NO_TIME = "00:00:00";
@@ -114,5 +124,6 @@ function sameValue(name: string, value: unknown): unknown {
   if (typeof value === "object" && value !== null) return partsOf(value);
   const text = String(value);
   if (name === "symbol") return bareCode(text);
+  if (name === "side") return isBuy(text) ? "buy" : "sell";
   return numbers.includes(name) && isDecimal(text) ? normalize(text) : value;
 }

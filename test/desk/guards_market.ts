@@ -79,6 +79,8 @@ export interface Earlier {
   at?: number;
   /** When it was planned. @default when it was sent */
   plannedAt?: number;
+  /** The broker's time at its approval. @default unknown */
+  brokerAt?: number;
   /** @default the account of the check */
   account?: string;
 }
@@ -184,7 +186,7 @@ export async function check(params: object, wanted: WriteCheck = {}): Promise<Ap
   await using store = await openSqlite(":memory:");
   for (const [index, each] of earlier.entries()) {
     const { kind = "place", state = "acknowledged", orderIds, filled, at = now, plannedAt = at } = each;
-    const { reference, symbol, quantity, before } = each;
+    const { reference, symbol, quantity, before, brokerAt } = each;
     const earlierTerms = before === undefined ? undefined : { quantity: before };
     const id = `earlier-${index}`;
     await insertIntent(store, {
@@ -203,7 +205,8 @@ export async function check(params: object, wanted: WriteCheck = {}): Promise<Ap
         to,
         by,
         at,
-        ...to === "approved" && { data: JSON.parse(JSON.stringify({ reference, symbol, quantity })) },
+        ...to === "approved" &&
+          { data: JSON.parse(JSON.stringify({ reference, symbol, quantity })), brokerAt },
         ...to === "sent" &&
           { sent: { known: [], earlier: earlierTerms, readSince: at, sentAt: at, sentNumber: index } },
         ...to === state && orderIds !== undefined && { orderIds },

@@ -73,8 +73,47 @@ Deno.test("priceCollar compares a conditional order with its trigger, and not wi
   await check(STOP, far);
   await check({ ...STOP, price: "660" }, far);
   await assertRefuses("priceCollar", { ...STOP, price: "660.5" }, far, "the trigger 600", "from 540 to 660");
+});
+
+Deno.test("priceCollar and the value limits apply to a trailing order at the market's price", async () => {
+  // The trigger of a purchase would be 315 now, and that of a sale 285.
   const trailing = { ...STOP, orderType: "trailing-stop-limit", triggerValue: "5", trailBy: "percentage" };
-  await check(trailing, far);
+  const market = { quote: { lastPrice: "300" } };
+  await check({ ...trailing, price: "346.4" }, { market });
+  await assertRefuses("priceCollar", { ...trailing, price: "346.6" }, { market }, "the trigger 315");
+  const sale = { ...trailing, side: "sell", triggerValue: "15", trailBy: "spread" };
+  await check({ ...sale, price: "256.6" }, { market });
+  await assertRefuses("priceCollar", { ...sale, price: "256.4" }, { market }, "the trigger 285");
+  // However low its price is, a sale fills at the market's price.
+  const off = { market, limits: { priceCollar: "off", maxOrderValue: "30000 HKD" } };
+  await check({ ...sale, price: "0.01" }, off);
+  const less = { market, limits: { priceCollar: "off", maxOrderValue: "29999 HKD" } };
+  await assertRefuses("maxOrderValue", { ...sale, price: "0.01" }, less, "30000 HKD");
+  const terms = await check({ ...sale, price: "0.01" }, off);
+  assertEquals(terms?.reference, "300");
+  // A later order counts it with the same price.
+  const earlier = [intent({ ...sale, price: "0.01" }, { reference: "300" })];
+  await check(ORDER, { earlier, limits: { maxDayValue: "85000 HKD" } });
+  await assertRefuses("maxDayValue", ORDER, { earlier, limits: { maxDayValue: "84999 HKD" } }, "85000 HKD");
+  // Without a quote, nothing is known about its value.
+  const unquoted = { ...less, market: { quote: null } };
+  await assertRefuses("maxOrderValue", sale, unquoted, "the order follows the market");
+});
+
+Deno.test("with the collar off, a sale counts with the market's price, and a stop order with its trigger", async () => {
+  const market = { quote: { lastPrice: "550" } };
+  const limits = (most: string) => ({ priceCollar: "off", maxOrderValue: `${most} HKD` });
+  await check({ ...SALE, price: "1" }, { market, limits: limits("55000") });
+  await assertRefuses("maxOrderValue", { ...SALE, price: "1" }, { market, limits: limits("54999") }, "55000");
+  await check({ ...ORDER, price: "1" }, { market, limits: limits("100") });
+  const stop = { ...STOP, side: "sell", triggerValue: "500", price: "1" };
+  await check(stop, { market, limits: limits("55000") });
+  await assertRefuses("maxOrderValue", stop, { market, limits: limits("49999") }, "HKD");
+});
+
+Deno.test("tick: the trigger of an order with a price must be a multiple of the tick size too", async () => {
+  await check({ ...STOP, triggerValue: "600.5" });
+  await assertRefuses("tick", { ...STOP, triggerValue: "600.3" }, {}, "the trigger 600.3", "600 and 600.5");
 });
 
 Deno.test("priceCollar refuses a trigger that the market has reached, because the order would trade at once", async () => {
@@ -104,9 +143,10 @@ Deno.test("priceCollar refuses a trigger that the market has reached, because th
     );
   }
   // A trailing order has no trigger price. An amendment may keep a trigger that the market has reached since the order.
-  await check({ ...STOP, orderType: "trailing-stop-limit", triggerValue: "5", trailBy: "spread" }, {
-    market,
-  });
+  await check(
+    { ...STOP, orderType: "trailing-stop-limit", price: "560", triggerValue: "5", trailBy: "spread" },
+    { market },
+  );
   const row = {
     orderId: "7",
     symbol: "00700.HK",
@@ -141,7 +181,7 @@ Deno.test("with the collar off, an order whose trigger is reached counts with th
   await check({ ...stop, orderType: "take-profit-market" }, { limits, market });
 });
 
-Deno.test("an amendment that names another listing or order type than its order is refused", async () => {
+Deno.test("an amendment that names another listing, order type or side than its order is refused", async () => {
   const row = {
     orderId: "7",
     symbol: "00700.HK",
@@ -159,6 +199,10 @@ Deno.test("an amendment that names another listing or order type than its order 
     await assertRefuses("amended-order", other, wanted, `is "limit", and the amendment says "${orderType}"`);
   }
   await assertRefuses("amended-order", { ...amend, symbol: "00005.HK" }, wanted, '"00005.HK"', '"00700.HK"');
+  const future = { orderId: "7", symbol: "HSI2508.HK", side: "sell", quantity: "1", price: "25000" };
+  const amendFuture = { ...FUTURE, orderId: "7" };
+  const futures = { operation: "futures.amend", orders: [future], market: { quote: { lastPrice: "25000" } } };
+  await assertRefuses("amended-order", amendFuture, futures, 'the side of order 7 is "sell"', '"buy"');
   // Control: a list that does not show the type.
   await check({ ...amend, orderType: "enhanced-limit" }, {
     ...wanted,
@@ -183,7 +227,10 @@ Deno.test("priceCollar compares an amendment of a conditional order with the ord
   );
   // If the amendment names a trigger, that trigger counts. The trigger of a trailing order is not a price.
   await check({ ...amend, price: "660.5", triggerValue: "601" }, wanted("stop-loss-limit", "600"));
-  await check({ ...amend, price: "660.5", triggerValue: "5" }, wanted("trailing-stop-limit", "5"));
+  const trailing = wanted("trailing-stop-limit", "5");
+  const spread = { ...trailing, orders: trailing.orders.map((order) => ({ ...order, trailBy: "spread" })) };
+  await check({ ...amend, price: "335.4", triggerValue: "5" }, spread);
+  await assertRefuses("priceCollar", { ...amend, price: "335.6", triggerValue: "5" }, spread, "trigger 305");
 });
 
 Deno.test("priceCollar compares a market order with the book that it would meet", async () => {
@@ -583,6 +630,17 @@ Deno.test("maxDayValue: neither cancellations nor orders of other accounts count
     ...less,
     earlier: [intent(ORDER, { at: midnight - 119 * minute })],
   });
+});
+
+Deno.test("maxDayValue: an order counts on its day at the broker, also if this machine's clock was days behind", async () => {
+  const full = { ...ORDER, quantity: "200" };
+  const DAY = 86_400_000;
+  const behind = intent(ORDER, { at: MORNING - 2 * DAY, brokerAt: MORNING - 60_000 });
+  const limits = { maxDayValue: "110000 HKD" };
+  await assertRefuses("maxDayValue", full, { limits, earlier: [behind] }, "with 55000");
+  // Control: an order of the day before, by the broker's clock, was sent while this machine's clock was a day ahead.
+  const ahead = intent(ORDER, { at: MORNING - 60_000, brokerAt: MORNING - DAY });
+  await check(full, { limits, earlier: [ahead] });
 });
 
 Deno.test("values count in the currency of the listing, and for all shares of an option contract", async () => {

@@ -1,9 +1,9 @@
 /** Tests of what the broker's lists prove about a lost answer: pure decisions on readings and intents. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { ListReading, SeenOrder } from "../../lib/desk/broker_lists.ts";
-import type { Intent } from "../../lib/desk/intent.ts";
+import type { Intent, IntentKind } from "../../lib/desk/intent.ts";
 import { provesAbsence } from "../../lib/desk/absence.ts";
-import { amendedElsewhere, childrenIn, judge, laterProofOf } from "../../lib/desk/prove.ts";
+import { amendedElsewhere, childrenIn, isExplainedBy, judge, laterProofOf } from "../../lib/desk/prove.ts";
 import { areTerms, fingerprintOf } from "../../lib/desk/terms.ts";
 import { operationOfPath, operations } from "../../lib/operations/mod.ts";
 
@@ -39,6 +39,7 @@ const intent = (given: Partial<Intent> = {}): Intent => ({
   sentAt: SENT,
   sentNumber: 1,
   timeoutMs: 10_000,
+  brokerAt: undefined,
   endedAt: undefined,
   ...given,
 });
@@ -121,8 +122,8 @@ Deno.test("two spellings of one code are one listing, for an order, an amendment
       asked,
     );
     assertEquals(
-      fingerprintOf("orders.place", placed),
-      fingerprintOf("orders.place", { ...placed, symbol: listed }),
+      fingerprintOf({ kind: "place", operation: "orders.place", params: placed }),
+      fingerprintOf({ kind: "place", operation: "orders.place", params: { ...placed, symbol: listed } }),
     );
   }
   // The suffix of a share class is not the suffix of a market.
@@ -300,6 +301,27 @@ Deno.test("the lists that were read for a later amendment of the order prove a l
   const same = amendment({ quantity: "100", price: "550.00" });
   assertEquals(laterProofOf(same, [next({ earlier: { quantity: "100", price: "550" } })]), undefined);
   assertEquals(laterProofOf({ ...lost, sentAt: undefined }, [next()]), undefined);
+});
+
+Deno.test("a later amendment of the order with the same terms explains what the lists show of a lost amendment", () => {
+  const lost = amendment({ quantity: "200", price: "549" });
+  const next = (terms: object, given: Partial<Intent> = {}) =>
+    amendment({ quantity: "200", price: "549", ...terms }, {
+      id: "next",
+      state: "acknowledged",
+      sentNumber: 2,
+      ...given,
+    });
+  assertEquals(isExplainedBy(lost, [lost, next({})]), true);
+  assertEquals(isExplainedBy(lost, [lost, next({}, { state: "unknown" })]), true);
+  const cases: Record<string, Intent> = {
+    "it has another price": next({ price: "548" }),
+    "it was sent before": next({}, { sentNumber: 0 }),
+    "it was rejected": next({}, { state: "rejected" }),
+    "it was not sent": next({}, { state: "abandoned", sentNumber: undefined }),
+    "it is for another order": next({ orderId: "2" }),
+  };
+  for (const [what, other] of Object.entries(cases)) assertEquals(isExplainedBy(lost, [other]), false, what);
 });
 
 Deno.test("an order of the same listing and side that belongs to no intent may be a lost order with other terms", () => {
@@ -577,7 +599,8 @@ Deno.test("areTerms() accepts every code and number that an order write may cont
 });
 
 Deno.test("fingerprintOf() is equal for writes that ask for the same, and only for these", () => {
-  const of = (params: object, operation = "orders.place") => fingerprintOf(operation, { ...params });
+  const of = (params: object, operation = "orders.place", kind: IntentKind = "place") =>
+    fingerprintOf({ kind, operation, params: { ...params } });
   const place = of(TERMS);
   assertEquals(of({ ...TERMS, price: "550.00", quantity: "0100" }), place);
   assertEquals(of({ ...TERMS, clientType: "internet", venue: undefined }), place);
@@ -590,6 +613,20 @@ Deno.test("fingerprintOf() is equal for writes that ask for the same, and only f
   );
   const other: object[] = [{ price: "551" }, { side: "sell" }, { symbol: "00005.HK" }, { trailBy: "spread" }];
   for (const change of other) assertNotEquals(of({ ...TERMS, ...change }), place, JSON.stringify(change));
+  // The broker decides whether a purchase closes a short position, and whether a sale is a short sale.
+  assertEquals(of({ ...TERMS, side: "short-close" }), place);
+  assertEquals(of({ ...TERMS, side: "short-open" }), of({ ...TERMS, side: "sell" }));
+  // An amendment names its order, and cannot change the order's listing, side or type.
+  const change = { orderId: "1", quantity: "200", price: "549" };
+  const amended = (more: object, operation = "orders.amend") =>
+    of({ ...change, ...more }, operation, "amend");
+  for (const more of [{ orderType: "limit" }, { market: "hk", symbol: "00700.HK" }, { side: "buy" }]) {
+    assertEquals(amended(more), amended({}), JSON.stringify(more));
+    assertEquals(amended(more, "algo.amend"), amended({}, "algo.amend"), JSON.stringify(more));
+  }
+  for (const more of [{ price: "548" }, { quantity: "300" }, { orderId: "2" }, { triggerValue: "549" }]) {
+    assertNotEquals(amended(more), amended({}), JSON.stringify(more));
+  }
   const algo = (settings: object) => of({ ...TERMS, settings }, "algo.place");
   assertEquals(algo({ percent: 5, startTime: "00:00:00" }), algo({ percent: 5 }));
   assertNotEquals(algo({ percent: 5, startTime: "10:00:00" }), algo({ percent: 5 }));

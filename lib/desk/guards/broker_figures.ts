@@ -22,7 +22,6 @@ import {
   amountText,
   estimateFees,
   filledOf,
-  isBuy,
   isOpen,
   multiplierOf,
   type OrderParams,
@@ -30,6 +29,7 @@ import {
   pendingStates,
   remainingOf,
 } from "./order.ts";
+import { isBuy } from "../terms.ts";
 
 /** Requires that the account owns what the order sells, unless short sales are allowed. */
 export const allowShort: Rule = {

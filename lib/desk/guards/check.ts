@@ -27,6 +27,7 @@ import {
   priceOf,
   typeOf,
 } from "./order.ts";
+import { isBuy } from "../terms.ts";
 
 /** What guard rails need besides the limits. */
 export interface GuardDeps {
@@ -104,10 +105,18 @@ export class Check {
     return dateAt(this.now, calendarZone[mics[market]]);
   }
 
-  /** Start of the market's day, by this machine's clock. */
-  dayStart(market: string | undefined): number {
+  /** Start of the market's day, by the broker's clock. */
+  #dayStart(market: string | undefined): number {
     const zone = zoneOfMarket(market);
-    return wallInstant(dateAt(this.now, zone), "00:00", zone) - this.#aheadMs;
+    return wallInstant(dateAt(this.now, zone), "00:00", zone);
+  }
+
+  /**
+   * Returns whether an intent is of the present day of the order's market. The broker's time at the intent's approval
+   * decides, because this machine's clock may have been wrong then.
+   */
+  isOfToday({ brokerAt, sentAt, createdAt }: CountedIntent): boolean {
+    return (brokerAt ?? (sentAt ?? createdAt) + this.#aheadMs) >= this.#dayStart(this.order.market);
   }
 
   /** The order as it would be after the write. @throws {BrokerError} If the lists do not show the amended order. */
@@ -126,15 +135,16 @@ export class Check {
   }
 
   /**
-   * Refuses an amendment if its symbol or order type differs from that of the order in the lists: the broker would not
-   * change these terms.
+   * Refuses an amendment if its symbol, order type or side differs from that of the order in the lists: the broker would
+   * not change these terms.
    */
   #compare({ before }: Order): void {
     if (before === undefined) return;
-    const { symbol, orderType, orderId } = this.params;
+    const { symbol, orderType, side, orderId } = this.params;
     const compared = [
       { name: "symbol", given: symbol, listed: before.symbol, isEqual: isSameSymbol },
       { name: "order type", given: orderType, listed: before.orderType, isEqual: Object.is },
+      { name: "side", given: side, listed: before.side, isEqual: Object.is },
     ];
     for (const { name, given, listed, isEqual } of compared) {
       if (given === undefined || listed === undefined || isEqual(given, listed)) continue;
@@ -157,8 +167,10 @@ export class Check {
     return this.once("intents", async () => {
       // An amendment of an algorithmic order need not name its market.
       const market = orderOf(this.planned)?.market ?? this.params.market;
-      const since = Math.min(this.dayStart(market), machine.now() - MINUTE_MS) - PLANNED_MS;
-      return (await countedIntents(store, account, since)).filter(({ id }) => id !== this.planned.id);
+      const brokerSince = this.#dayStart(market);
+      const since = Math.min(brokerSince - this.#aheadMs, machine.now() - MINUTE_MS) - PLANNED_MS;
+      const intents = await countedIntents(store, account, { since, brokerSince });
+      return intents.filter(({ id }) => id !== this.planned.id);
     });
   }
 
@@ -217,23 +229,31 @@ export class Check {
   }
 
   /**
-   * Returns the price at which the order is valued. This is the order's own price. If the market has reached the
-   * order's trigger, it is the own price or the last price, whichever is higher. If the order has no price, it is the
-   * last price or the best ask, whichever is higher.
+   * Returns the price at which the order is valued: its own price. A sale may fill at a higher price than its own, so
+   * these orders are valued at the highest of several prices:
+   * - an order with a trigger price: its own price and the trigger price, and the last price if the market has reached
+   * the trigger;
+   * - a trailing order, and a sale while `priceCollar` is off: its own price and the last price;
+   * - an order without a price: the last price and the best ask.
    *
    * @param rule The rule that needs the price; named in the refusal if the broker has no price either.
    */
   async price(rule: string): Promise<Decimal> {
     const { order } = this;
-    if (order.price !== undefined && !order.isConditional) return order.price;
+    const { price, trigger = "0", trail } = order;
+    const mayFillHigher = !isBuy(order.side) && this.limits.priceCollar === undefined;
+    if (price !== undefined && !order.isConditional && !mayFillHigher) return price;
     const last = lastOf(await this.quoteOf(order));
-    if (order.price !== undefined) {
-      return last !== undefined && hasReached(order, last) ? most(order.price, last) : order.price;
+    if (price !== undefined && (last !== undefined || trail === undefined)) {
+      const isAtLast = trail !== undefined || mayFillHigher || last !== undefined && hasReached(order, last);
+      return most(most(price, trigger), isAtLast && last !== undefined ? last : "0");
     }
     if (last === undefined) {
       throw this.refuse(
         rule,
-        `the order has no price, and the broker sent no price of "${order.symbol}"`,
+        `${
+          trail === undefined ? "the order has no price" : "the order follows the market"
+        }, and the broker sent no price of "${order.symbol}"`,
         "try again later, or send a limit order",
       );
     }

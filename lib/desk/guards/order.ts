@@ -6,7 +6,17 @@
  */
 import type { Mic } from "../../calendars/mod.ts";
 import { securityOf } from "../../client/security.ts";
-import { compare, type Decimal, isZero, multiply, normalize, round, subtract } from "../../decimal.ts";
+import {
+  add,
+  compare,
+  type Decimal,
+  divide,
+  isZero,
+  multiply,
+  normalize,
+  round,
+  subtract,
+} from "../../decimal.ts";
 import { conditionalTypes, trailingTypes } from "../../dictionaries/order_type.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { futureContract, optionMultiplier } from "../../facts/contracts.ts";
@@ -15,6 +25,7 @@ import { listing, type Market } from "../../facts/listings.ts";
 import type { Quote } from "../../operations/quotes.ts";
 import { endedStates, type SeenOrder } from "../broker_lists.ts";
 import type { PlannedWrite } from "../desk.ts";
+import { isBuy } from "../terms.ts";
 
 /** An order as it would be at the broker after a write. */
 export interface Order {
@@ -28,6 +39,8 @@ export interface Order {
   orderType: string;
   /** The price that triggers a conditional order; absent if the trigger is not a price, as for a trailing order. */
   trigger: Decimal | undefined;
+  /** How far the trigger of a trailing order is from the best price; absent for other orders. */
+  trail: { by: string | undefined; value: Decimal } | undefined;
   isConditional: boolean;
   isExtended: boolean;
   /** The amended order, as the broker's lists show it; absent for a new order. */
@@ -44,6 +57,7 @@ export interface OrderParams {
   orderType?: string;
   orderId?: string;
   triggerValue?: Decimal;
+  trailBy?: string;
   tradingHours?: string;
   session?: string;
 }
@@ -84,6 +98,7 @@ export function orderOf({ operation, params: given, reading }: PlannedWrite): Or
     orderType,
     price: params.price ?? before?.price,
     triggerValue: params.triggerValue ?? before?.triggerValue,
+    trailBy: params.trailBy ?? before?.trailBy,
   };
   return {
     market: marketOf(operation.name, { ...params, symbol }),
@@ -93,6 +108,7 @@ export function orderOf({ operation, params: given, reading }: PlannedWrite): Or
     price: ownPriceOf(terms),
     orderType,
     trigger: triggerOf(terms),
+    trail: trailOf(terms),
     isConditional: isConditional(orderType),
     isExtended: isForExtendedHours(params),
     before,
@@ -114,9 +130,24 @@ export const ownPriceOf = ({ price, orderType = "limit", ...terms }: OrderParams
 
 /** Returns the price that triggers an order. The trigger value of a trailing order is a distance and not a price. */
 const triggerOf = ({ triggerValue, orderType }: OrderParams): Decimal | undefined =>
-  isConditional(orderType) && !trailingTypes.some((each) => each === orderType)
-    ? priceOf({ price: triggerValue })
-    : undefined;
+  isConditional(orderType) && !isTrailing(orderType) ? priceOf({ price: triggerValue }) : undefined;
+
+const isTrailing = (orderType: string | undefined) => trailingTypes.some((each) => each === orderType);
+
+const trailOf = ({ triggerValue, trailBy, orderType }: OrderParams): Order["trail"] =>
+  isTrailing(orderType) && triggerValue !== undefined ? { by: trailBy, value: triggerValue } : undefined;
+
+/**
+ * Returns the price at which a conditional order would trigger if the market moved against it from now on. For a trailing
+ * order this is the last price less the distance, or for a purchase plus the distance.
+ */
+export function triggerNow({ trigger, trail, side }: Order, last: Decimal | undefined): Decimal | undefined {
+  if (trail === undefined || last === undefined) return trigger;
+  const distance = trail.by === "percentage"
+    ? divide(multiply(last, trail.value), "100", 8, "down")
+    : trail.value;
+  return isBuy(side) ? add(last, distance) : subtract(last, distance);
+}
 
 /** Returns whether a conditional order with a trigger price waits for higher prices, and not for lower ones. */
 export const waitsForRise = ({ orderType, side }: Order): boolean =>
@@ -170,8 +201,6 @@ export const priceOf = ({ price }: { price?: Decimal | undefined }): Decimal | u
 /** Returns the last price of a quote, or else the previous close; `undefined` if the quote has neither. */
 export const lastOf = (quote: Quote | undefined): Decimal | undefined =>
   priceOf({ price: quote?.lastPrice }) ?? priceOf({ price: quote?.previousClose });
-
-export const isBuy = (side: string): boolean => side === "buy" || side === "short-close";
 
 export const isOpen = ({ state }: SeenOrder): boolean => state === undefined || !endedStates.includes(state);
 

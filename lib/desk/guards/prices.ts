@@ -10,32 +10,41 @@ import type { Quote } from "../../operations/quotes.ts";
 import type { Check, Rule } from "./check.ts";
 import {
   hasReached,
-  isBuy,
   lastOf,
   least,
   most,
   type Order,
   percentText,
+  triggerNow,
   typeOf,
   waitsForRise,
 } from "./order.ts";
+import { isBuy } from "../terms.ts";
 
 /** Requires a price that is a multiple of the tick size. */
 export const tick: Rule = {
   name: "tick",
   about: "a price that is not a multiple of the tick size on the day of the order",
   async check(check) {
-    const { symbol, price, isConditional, market } = check.order;
+    const { symbol, price, trigger, isConditional, market } = check.order;
     if (price === undefined || isConditional && market === "futures") return;
-    const valid = validPrices(check.today(check.order), check.order, price, await check.quoteOf(check.order));
-    if (valid === undefined || compare(valid.below, price) === 0) return;
-    throw check.refuse(
-      "tick",
-      `the price ${price} is not a multiple of ${
-        normalize(valid.step)
-      }, the tick size of "${symbol}" at this price`,
-      `the nearest prices are ${normalize(valid.below)} and ${normalize(valid.above)}`,
-    );
+    const prices = [["price", price], ...trigger === undefined ? [] : [["trigger", trigger]]] as const;
+    for (const [name, given] of prices) {
+      const valid = validPrices(
+        check.today(check.order),
+        check.order,
+        given,
+        await check.quoteOf(check.order),
+      );
+      if (valid === undefined || compare(valid.below, given) === 0) continue;
+      throw check.refuse(
+        "tick",
+        `the ${name} ${given} is not a multiple of ${
+          normalize(valid.step)
+        }, the tick size of "${symbol}" at this price`,
+        `the nearest prices are ${normalize(valid.below)} and ${normalize(valid.above)}`,
+      );
+    }
   },
 };
 
@@ -85,7 +94,8 @@ function checkTrigger(check: Check, last: Decimal | undefined): void {
 
 /**
  * Requires a price near the last price and the order book. The price of a conditional order applies only after its
- * trigger, so it is compared with the trigger price, which the market must not have reached yet.
+ * trigger, so it is compared with the trigger price, which the market must not have reached yet. The trigger of a
+ * trailing order follows the market, so its price is compared with the trigger that it would have now.
  */
 export const priceCollar: Rule = {
   name: "priceCollar",
@@ -95,11 +105,11 @@ export const priceCollar: Rule = {
     const { priceCollar } = check.limits;
     if (priceCollar === undefined) return;
     const { order } = check;
-    const { symbol, side, isConditional, trigger } = order;
-    if (isConditional && trigger === undefined) return;
+    const { symbol, side, isConditional, trigger, trail } = order;
+    if (isConditional && trigger === undefined && (trail === undefined || order.price === undefined)) return;
     const quote = await check.quoteOf(order);
     checkTrigger(check, lastOf(quote));
-    const last = isConditional ? trigger : lastOf(quote);
+    const last = isConditional ? triggerNow(order, lastOf(quote)) : lastOf(quote);
     if (last === undefined) {
       throw check.unquoted("priceCollar", `the broker gave no price of "${symbol}"`);
     }

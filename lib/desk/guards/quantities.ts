@@ -17,7 +17,8 @@ import {
 import { RejectedError } from "../../errors.ts";
 import { sellableOf } from "./broker_figures.ts";
 import type { Check, Rule } from "./check.ts";
-import { isBuy, percentText, typeOf } from "./order.ts";
+import { isBuy } from "../terms.ts";
+import { percentText, typeOf } from "./order.ts";
 
 /** Days whose volume is averaged. */
 const VOLUME_DAYS = 20;

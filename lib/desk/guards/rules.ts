@@ -47,8 +47,9 @@ export const rules: readonly Rule[] = [
 /** Returns the terms to record with the approval of an intent; `undefined` if the order's own terms are enough. */
 async function approvedTerms(check: Check): Promise<ApprovedTerms | undefined> {
   const { order: { price, symbol, quantity }, params } = check;
+  const valued = await check.price("maxDayValue");
   const terms: ApprovedTerms = {
-    ...price === undefined && { reference: await check.price("maxDayValue") },
+    ...valued !== price && { reference: valued },
     ...params.symbol === undefined && { symbol },
     ...params.quantity === undefined && { quantity },
   };

@@ -187,12 +187,11 @@ interface Chain {
  */
 function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
   return check.once("chains", async () => {
-    const since = check.dayStart(check.order.market);
     const chains: Chain[] = [];
     for (const intent of await check.intents()) {
-      const { kind, operation, params, state, orderIds, filled, sentAt, createdAt, approved } = intent;
+      const { kind, operation, params, state, orderIds, filled, approved } = intent;
       // If the broker has split an order, it may reject one part and fill another.
-      if (state === "rejected" && isZero(filled) || (sentAt ?? createdAt) < since) continue;
+      if (state === "rejected" && isZero(filled) || !check.isOfToday(intent)) continue;
       const terms = params as OrderParams;
       const before = kind === "amend"
         ? chains.find((each) => each.orderIds.has(terms.orderId ?? ""))
@@ -202,7 +201,7 @@ function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
       if (symbol === undefined || quantity === undefined) continue; // it changes neither quantity nor price
       const market = marketOf(operation, { ...terms, symbol });
       const orderType = terms.orderType ?? before?.orderType;
-      const price = ownPriceOf({ ...terms, orderType }) ?? approved.reference ?? before?.price ??
+      const price = approved.reference ?? ownPriceOf({ ...terms, orderType }) ?? before?.price ??
         lastOf(await check.quoteOf({ symbol, market }));
       if (price === undefined) {
         throw check.unchecked(rule, `an order of "${symbol}" without a price is being sent`);
