@@ -102,7 +102,11 @@ Deno.test("dayBar() is absent on holidays and after expiry, and throws for unkno
   assertEquals(market.dayBar("00700.HK", "2024-12-25"), undefined);
   assertEquals(market.dayBar("AAPL", "2025-07-04"), undefined);
   assertEquals(market.dayBar("HSI2508.HK", "2025-08-29"), undefined);
-  assertThrows(() => market.dayBar("NOPE", "2025-08-15"), RangeError, "not traded here");
+  assertThrows(
+    () => market.dayBar("NOPE", "2025-08-15"),
+    RangeError,
+    "the simulated market does not trade it",
+  );
 });
 
 Deno.test("dayBar() generates Hong Kong half-days and keeps the stored close", pure, () => {

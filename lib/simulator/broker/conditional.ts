@@ -1,10 +1,10 @@
 /**
  * Manages conditional orders: each waits for a price and then sends an ordinary order, or expires.
  *
- * The broker accepts conditional orders at any time, and they cost nothing until they trigger. Conditions are checked
- * only while the market trades. If an order is for extended hours and has a limit, its condition is also checked before
- * the open and after the close. If the broker rejects the ordinary order that a conditional order sends, the
- * conditional order gets the status `error` and the broker's text.
+ * The broker accepts conditional orders at any time, and they freeze neither cash nor shares until they trigger.
+ * Conditions are checked only while the market trades. If an order is for extended hours and has a limit, its condition
+ * is also checked before the open and after the close. If the broker rejects the ordinary order that a conditional
+ * order sends, the conditional order gets the status `error` and the broker's text.
  *
  * @module
  */
@@ -289,10 +289,10 @@ function isForExtended({ instrument, orderType, terms: { tradingHours } }: Condi
     !orderType.endsWith("-market");
 }
 
-/** Returns the given terms without undefined members, so that an amendment does not change those. */
+/** Returns the given terms without the members that are undefined. An amendment keeps the old values of these. */
 function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHours }: ConditionalTerms) {
   const given = { quantity, price, validDays, triggerValue, trailBy, tradingHours };
-  // The same members without the undefined ones.
+  // Leaving out undefined members changes no value of the type.
   return Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as unknown as ConditionalTerms;

@@ -2,8 +2,8 @@
  * Applies dividends and splits to the account: holdings change on the ex-date, and cash arrives on the pay day.
  *
  * Both happen at four in the morning of a trading day, local time. Dividends are paid without tax and without fees, and
- * a fraction of a share after a split is dropped. The journal line has the type `settlement-funds`: the API document has
- * no type for dividends.
+ * a fraction of a share after a split is dropped. The journal line has the type `settlement-funds`, because the API
+ * document has no type for dividends.
  *
  * @module
  */
@@ -60,7 +60,7 @@ export function applyExDate(
   return entitlements;
 }
 
-/** Removes and returns the entitlements that are paid up to a day. */
+/** Removes and returns the entitlements whose pay day is on or before a date. */
 export function takeDue(entitlements: Entitlement[], date: string): Entitlement[] {
   const due = entitlements.filter(({ payDate }) => payDate <= date);
   entitlements.splice(0, Infinity, ...entitlements.filter(({ payDate }) => payDate > date));

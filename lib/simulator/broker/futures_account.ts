@@ -223,7 +223,7 @@ const validityTexts: Record<string, string> = {
   "until-expiry": "until expiry",
 };
 
-/** Returns the row of an order, or of one of its fills with its trading day. */
+/** Returns the row of an order. With `fill`, returns the row of that fill, whose trading day is `date`. */
 export function futuresRow(order: LiveOrder, fill?: LiveFill & { date: string }): FuturesOrder {
   const { instrument, day, futures, fills, status, price } = order;
   const last = fill ?? fills.at(-1);
