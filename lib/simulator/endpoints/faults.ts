@@ -170,7 +170,7 @@ export class Faults {
    * @param isNow Returns whether the fault can strike now. A fault that has this function stays armed when
    * {@linkcode clear} disarms the others. @default always
    * @param onStruck Called at each strike.
-   * @returns A function that disarms it.
+   * @returns A function that disarms the fault.
    * @throws {TypeError} If a member is invalid or unknown.
    */
   arm(fault: Fault, isNow?: () => boolean, onStruck?: () => void): () => void {
@@ -206,7 +206,7 @@ export class Faults {
     }));
   }
 
-  /** Calls the listener for every fault that is armed. Returns a function that removes it. */
+  /** Calls the listener each time a fault is armed. Returns a function that removes the listener. */
   onArmed(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

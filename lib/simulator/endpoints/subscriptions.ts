@@ -1,6 +1,5 @@
 /**
- * Keeps the subscriptions of clients and sends their pushes: a quote is pushed when it differs from the last
- * push.
+ * Keeps the subscriptions of clients and sends their pushes. Market data is pushed when it differs from the last push.
  *
  * @module
  */

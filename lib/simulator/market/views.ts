@@ -225,7 +225,7 @@ export interface BrokerView {
   name: string;
 }
 
-/** The broker queue; both lists are empty outside Hong Kong. */
+/** The broker queue; both lists are empty outside Hong Kong, and for futures. */
 export interface BrokersView {
   /** Brokers on the ask side. */
   asks: BrokerView[];
