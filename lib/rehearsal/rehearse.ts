@@ -80,6 +80,7 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
  *
  * @throws {RecipeError} When a recipe or the list of outages is wrong.
  * @throws {ScriptError} When the broker's script is wrong.
+ * @throws {TypeError} If there are no recipes.
  * @throws {CalendarUnknownError} If a calendar does not cover a day.
  * @throws {RangeError} If the days are invalid, or the simulator has no prices for them.
  */

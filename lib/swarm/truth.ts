@@ -1,5 +1,6 @@
 /**
- * The broker of a world: what it has truly executed, how its lists show it, and how programs connect to it.
+ * Simulates the broker of a world. Records what it has truly executed, and decides what its lists show and how programs
+ * connect to it.
  *
  * @module
  */
@@ -118,7 +119,7 @@ export class Truth {
     return this.simulated.broker;
   }
 
-  /** For five minutes, lists show new orders, and their fills, this much later. */
+  /** For five minutes, lists show new orders, and their fills, `ms` milliseconds late. */
   lagLists(ms: number): void {
     this.#lagMs = ms;
     this.#lagUntil = this.#world.now + 5 * MINUTE;
