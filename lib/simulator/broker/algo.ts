@@ -78,8 +78,8 @@ interface Algo {
 
 const NUMBER_DIGIT = 7;
 /**
- * Number of equal children of `twap` and of equal intervals of `vwap`. Without a display quantity, an iceberg child is
- * one such part.
+ * Number of intervals of `vwap`. A `twap` child is the order divided by this number, and so is an `iceberg` child
+ * without a display quantity.
  */
 const PARTS = 10n;
 /** Seconds between the children of `pov` and `tpov` if the settings do not set them. */

@@ -102,13 +102,17 @@ export function checkChange(
     const { openAt, closeAt } = day;
     const isOpening = now >= openAt - 10 * MINUTE_MS && now < openAt - 5 * MINUTE_MS;
     if (!isOpening && (now < closeAt - 3 * MINUTE_MS || now >= closeAt)) return;
-    throw refused(`order "${id}" cannot be ${change} now: the exchange takes no such request in this phase`);
+    throw refused(
+      `order "${id}" cannot be ${change} now: the exchange accepts no such request in this phase`,
+    );
   }
   if (book !== "hk") return;
   const phase = auctions.phase(day, now);
   const isLate = change === "amended" && phase === "lunch";
   if (lockedPhases.includes(phase) || isLate) {
-    throw refused(`order "${id}" cannot be ${change} now: the exchange takes no such request in this phase`);
+    throw refused(
+      `order "${id}" cannot be ${change} now: the exchange accepts no such request in this phase`,
+    );
   }
 }
 
@@ -189,7 +193,7 @@ export function checkQuantity(
   const rest = quantity % BigInt(lotSize);
   if (quantity <= 0n) throw invalid(`quantity "${value}" of "${symbol}" is not above zero`);
   if (orderType === "odd-lot") {
-    if (quantity >= BigInt(lotSize)) throw invalid(`an odd lot of "${symbol}" is less than ${lotSize}`);
+    if (quantity >= BigInt(lotSize)) throw invalid(`an odd lot of "${symbol}" must be less than ${lotSize}`);
     return quantity;
   }
   // On the mainland, an odd remainder can be sold, but only all of it in one order.

@@ -95,7 +95,7 @@ function mergedRow(order: LiveOrder, fees: readonly FeeItems[]): ClearedRow {
   };
 }
 
-/** Removes options from the account on their last day. Adds the value of an option that has one to the cash. */
+/** Removes options from the account on their last day. If an option has a value, adds this value to the cash. */
 function expireOptions(state: State, market: Market): JournalEntry[] {
   const { day } = state.today[market];
   const lines: JournalEntry[] = [];

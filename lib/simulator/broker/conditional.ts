@@ -126,7 +126,10 @@ export class ConditionalDesk {
     this.#end(this.#pending(id), "deleted");
   }
 
-  /** Ends the pending orders of a listing on its ex-date: their prices do not include the dividend or the split. */
+  /**
+   * Ends the pending orders of a listing on its ex-date, because their prices are from before the dividend or the
+   * split.
+   */
   endOnExDate(symbol: string): void {
     for (const order of this.#orders) {
       const isPending = order.status === "pending" && order.instrument.symbol === symbol;
@@ -292,7 +295,7 @@ function isForExtended({ instrument, orderType, terms: { tradingHours } }: Condi
 /** Returns the given terms without the members that are undefined. An amendment keeps the old values of these. */
 function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHours }: ConditionalTerms) {
   const given = { quantity, price, validDays, triggerValue, trailBy, tradingHours };
-  // Leaving out undefined members changes no value of the type.
+  // The cast is safe: here an absent member and an undefined member mean the same.
   return Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as unknown as ConditionalTerms;

@@ -30,7 +30,7 @@ export function actionsAt({ date, offset }: BookDay): number {
   return Date.parse(`${date}T00:00:00Z`) - offset + HOUR * HOUR_MS;
 }
 
-/** Returns a market's actions with ex-dates after one day and up to another, `yyyy-MM-dd`. */
+/** Returns a market's dividends and splits whose ex-dates are later than `after` and not later than `until`. */
 export function actionsBetween(
   simulated: SimulatedMarket,
   market: Market,

@@ -192,7 +192,7 @@ export class Engine {
   #processActions(book: Book): void {
     const today = this.#state.today[book];
     today.actionsDone = true;
-    // Day orders for the night session expire when it ends.
+    // Day orders of the night session expire when the session ends.
     if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
     const { day: { date } } = today;
     const actions = actionsBetween(this.#state.market, book, { after: today.dateBefore, until: date });

@@ -128,7 +128,7 @@ export class FuturesDesk {
       const { isSell, instrument } = order;
       const wanted = checkQuantity(quantity, instrument, { isSell, orderType: "limit" });
       const filled = filledOf(order);
-      if (wanted <= filled) throw refused(`${filled} contracts of order "${orderId}" are already filled`);
+      if (wanted <= filled) throw refused(`the filled quantity of order "${orderId}" is already ${filled}`);
       const limit = order.price === 0n ? 0n : checkPrice(this.#state, instrument, price);
       this.#checkNight(instrument, isSell, limit);
       checkPause(this.#state, { instrument, isSell, orderType: "limit", price: limit });

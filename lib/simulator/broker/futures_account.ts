@@ -105,9 +105,9 @@ const DECIMALS = 0;
 const NIGHT_EVERY = 4;
 
 /**
- * Generates the history of the futures account. On each day, the account buys or sells one contract, or both: some
- * contracts are kept overnight. On some days, it also buys and sells one contract in the night session with which the
- * day begins.
+ * Generates the history of the futures account. On each day, the account buys one contract, sells one contract, or does
+ * both. It keeps some contracts overnight. On some days, it also buys and sells one contract in the night session with
+ * which the day begins.
  */
 export function makeFuturesPast(
   account: FuturesAccount,

@@ -34,7 +34,7 @@ interface PastOptions {
 
 /**
  * Possible numbers of lots (US: shares) of an order. A Hong Kong row can have the weighted mean of two neighbouring
- * prices. These numbers have no prime factors except 2 and 5, so the decimals of such a mean end.
+ * prices. These numbers have no prime factors except 2 and 5, so such a mean has a finite number of decimals.
  */
 const LOTS = [1, 2, 4, 5, 8, 10, 16, 20];
 const SHARES = [1, 5, 10, 20, 25, 40, 50, 80, 100, 200];

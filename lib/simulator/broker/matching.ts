@@ -37,7 +37,7 @@ export interface Match {
   session?: ExtendedSession;
 }
 
-/** The account's orders together get at most the volume of a trade divided by this number. */
+/** The account's orders together get the volume of a trade divided by this number, but at least one lot. */
 const SHARE_OF_TRADE = 4n;
 /** The order book changes every three seconds, as in `market/book.ts`. */
 const BOOK_MS = 3_000;
@@ -83,7 +83,7 @@ export class Matching {
     return order.next = next;
   }
 
-  /** Returns whether an order takes part in an auction that it has not yet been through. */
+  /** Returns whether an order will still take part in an auction of its day. */
   #joins({ book, day, orderType, readyAt, scannedUntil }: LiveOrder, auction: AuctionName): boolean {
     if (book !== "hk" || orderType === "odd-lot" || orderType === "special-limit") return false;
     const matchAt = this.#auctions.matchAt(day, auction);

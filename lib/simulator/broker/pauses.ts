@@ -2,9 +2,9 @@
  * Finds the pauses that large moves of a price cause: Hong Kong's volatility control mechanism, for stocks and index
  * futures, and the price bands of the United States (limit up, limit down).
  *
- * The price path of a day is given, so its pauses are too: the same seed gives the same pauses, whatever the account
- * does. The path itself continues in a pause, but its trades outside the allowed prices fill no order of the account,
- * and trigger no conditional order.
+ * The price path of a day does not depend on the account. So its pauses do not depend on the account either: the same
+ * seed gives the same pauses. The path itself continues in a pause, but its trades outside the allowed prices fill no
+ * order of the account, and trigger no conditional order.
  *
  * - **Hong Kong's stocks:** a trade more than 10% from the price five minutes earlier starts a pause of five minutes,
  *   in which only prices within these 10% trade. There is at most one pause per morning and one per afternoon. No pause

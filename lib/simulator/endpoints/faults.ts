@@ -117,7 +117,9 @@ interface Entry {
   fault: Fault;
   left: number;
   skip: number;
-  /** Returns whether the fault can strike now; present for faults of a script. */
+  /**
+   * Returns whether the fault can strike now; present for faults that strike only at times, such as those of a script.
+   */
   isNow: (() => boolean) | undefined;
   /** Called at each strike. */
   onStruck: (() => void) | undefined;
@@ -181,7 +183,7 @@ export class Faults {
     return () => this.#remove(entry);
   }
 
-  /** Disarms all faults except those of a script; the counts are kept. */
+  /** Disarms all faults except those that were armed with `isNow`, such as the faults of a script. Keeps the counts. */
   clear(): void {
     const kept = this.#entries.filter(({ isNow }) => isNow !== undefined);
     this.#entries.splice(0, Infinity, ...kept);

@@ -115,7 +115,9 @@ export class Assets {
     if (held === undefined) {
       const stock = (symbol: string) => {
         const row = listing(symbol);
-        if (row === undefined) throw new RangeError(`Cannot find "${symbol}" of index "${name}": not listed`);
+        if (row === undefined) {
+          throw new RangeError(`Cannot find "${symbol}" of index "${name}": there is no such listing`);
+        }
         return this.#series(row);
       };
       held = { series: new IndexSeries(name, stock), paths: new Map() };

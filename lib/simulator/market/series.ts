@@ -37,7 +37,7 @@ const LOOK_BACK = 60;
 /** Daily strength of the pull back to the last real close. */
 const PULL = 0.01;
 
-/** Largest daily move; mainland boards allow 10 percent. */
+/** Largest daily move. It is below the 10 percent that the mainland boards allow. */
 const MOST = 0.09;
 
 /** Day bars by the index of the day in the timeline. */
@@ -255,7 +255,7 @@ export class IndexSeries implements BarSeries {
   constructor(index: string, stock: (symbol: string) => BarSeries) {
     const rule = RULES[index];
     if (rule === undefined) {
-      throw new RangeError(`Cannot simulate index "${index}": not one of HSI, HHI, HTI`);
+      throw new RangeError(`Cannot simulate index "${index}": it is not one of HSI, HHI, HTI`);
     }
     this.#rule = rule;
     this.#basket = listings.filter(({ market, symbol }) => market === "hk" && rule.holds(symbol))

@@ -148,7 +148,9 @@ export class Timeline {
   /** Returns a day by its index. @throws {RangeError} If the index is outside the calendar. */
   day(index: number): TradingDay {
     const day = this.days[index];
-    if (day === undefined) throw new RangeError(`Cannot find trading day ${index}: outside the calendar`);
+    if (day === undefined) {
+      throw new RangeError(`Cannot find trading day ${index}: this index is outside the calendar`);
+    }
     return day;
   }
 
