@@ -384,8 +384,8 @@ export const quietInvariants = {
 const MOST_OPEN = { timers: 16, pipes: 6 };
 
 /**
- * Returns the first program that keeps timers or connections open after their work has ended. The broker is excluded,
- * because its end of a half-open connection stays open forever.
+ * Returns a message about the first program that keeps timers or connections open after their work has ended. The
+ * broker is excluded, because its end of a half-open connection stays open forever.
  */
 export function leakOf(
   world: Pick<World, "processes">,

@@ -35,7 +35,7 @@ export interface Pace {
   cancelsAtEnd: boolean;
   /** Longest time between two actions of the trader, milliseconds. */
   actMs: number;
-  /** Longest time until the trader itself again asks the desk to compare its intents with the lists, milliseconds. */
+  /** Longest interval at which the trader itself asks its desk to compare open intents with the lists, milliseconds. */
   readMs: number;
   /** Interval at which the trader's desk compares open intents with the broker's lists. */
   reconcileMs: number;
