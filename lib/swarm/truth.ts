@@ -40,7 +40,7 @@ export interface TrueOrder {
   isAmendedByOwner: boolean;
 }
 
-/** An order write that the broker has executed. */
+/** An order write that the broker has executed or, if `isRefused` is set, rejected. */
 export interface Executed {
   call: number;
   name: "orders.place" | "orders.amend" | "orders.cancel";
@@ -56,7 +56,7 @@ export interface Executed {
 /** Cash that was available at an instant. */
 export interface CashFigure {
   at: number;
-  /** Number of order writes that the broker had executed by then. */
+  /** Number of order writes that had reached the broker by then. */
   call: number;
   amount: Decimal;
 }

@@ -63,7 +63,7 @@ export class Process {
   onTransaction: (() => number | undefined) | undefined;
   /** The process is stopped until this time: its events run only after that. */
   stoppedUntil = -Infinity;
-  /** Number of open timers and connections. */
+  /** Number of open timers, including those of connections that are being opened. */
   open = 0;
   readonly random: () => number;
   #ids = 0;

@@ -63,7 +63,11 @@ Deno.test("packBars() and unpackBars() keep every number", pure, () => {
     close: 385790,
     volume: 9761895,
   });
-  assertThrows(() => packBars([row("2024-08-16", "2", "1", "1", "1", "5")]), RangeError, "is outside the range");
+  assertThrows(
+    () => packBars([row("2024-08-16", "2", "1", "1", "1", "5")]),
+    RangeError,
+    "is outside the range",
+  );
 });
 
 Deno.test("stored bars equal those of the source", pure, () => {

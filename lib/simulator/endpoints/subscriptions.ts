@@ -58,7 +58,7 @@ export class Subscriptions {
     if (all.size > maxSubscriptions) {
       throw refusalOfCode(
         "invalid-parameter",
-        `at most ${maxSubscriptions} securities can be subscribed, this would make ${all.size}`,
+        `at most ${maxSubscriptions} securities can be subscribed; with this request there would be ${all.size}`,
       );
     }
     for (const security of securities) {

@@ -377,7 +377,8 @@ export class SimulatedMarket {
   }
 
   /**
-   * Returns the option codes of an expiry by strike, calls before puts; empty if the expiry is not listed.
+   * Returns the option codes of an expiry: all calls by strike, then all puts by strike; empty if the expiry is not
+   * listed.
    */
   optionCodes(underlying: string, expiry: string, { inOut, type }: OptionFilter, at: number): string[] {
     if (!this.optionExpiries(underlying, at).includes(expiry)) return [];
