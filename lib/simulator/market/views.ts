@@ -134,8 +134,8 @@ export interface QuoteView {
   /** Board lot. */
   lotSize: number;
   /**
-   * Local time of the last trade, `yyyyMMddHHmmss`. Before the open, of the previous day's last trade. Empty if the day
-   * has no trade.
+   * Local time of the last trade, `yyyyMMddHHmmss`. Before the open, this is the last trade of the previous day. Empty
+   * if there was no trade on that day.
    */
   tradeTime: string;
   /** Local time of the quote, same form. */
