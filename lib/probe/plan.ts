@@ -64,9 +64,8 @@ export class Learned {
   readonly #symbols = new Map<string, string>();
   readonly #prices = new Map<string, string>();
   /**
-   * The first value of each member, by family and by hsgate's name. For an answer that is a list, also its
-   * first row, by the broker's name of the list: the first expiry, for example, is a parameter of a later
-   * call.
+   * The first value of each member, by family and by hsgate's name. For an answer that is a list, also its first row,
+   * by the broker's name of the list. For example, the first expiry is a parameter of a later call.
    */
   readonly #members = new Map<string, unknown>();
 
@@ -129,7 +128,8 @@ export interface PlannedCall {
 }
 
 /**
- * Returns the markets for which a probe calls an operation; the list has only `undefined` if the call names no market.
+ * Returns the markets for which a probe calls an operation; the list has only `undefined` if the call is not about one
+ * market.
  */
 export function marketsOf(operation: AnyOperation): (Market | undefined)[] {
   const fields = operation.request.fields ?? {};

@@ -1,6 +1,6 @@
 /**
- * Calls every read of the catalogue for each market. For a list, also requests the second page. Compares each answer
- * with the catalogue before it is decoded. Never calls a write, and reports no value of the account.
+ * Calls every read of the catalogue for each market. For a list, also requests the second page. Compares each answer,
+ * as the broker sent it, with the catalogue. Never calls a write, and reports no value of the account.
  *
  * @module
  */
@@ -279,7 +279,7 @@ class Probe {
     return { call, ...thrown === undefined && { answer } };
   }
 
-  /** Decides after an error whether and how the probe continues. */
+  /** Decides after a call whether the probe ends, skips the calls that need a trade login, or calls more slowly. */
   #judge(operation: AnyOperation, error: unknown): void {
     this.#unanswered = error instanceof TransportError ? this.#unanswered + 1 : 0;
     if (this.#unanswered >= MOST_UNANSWERED) {
@@ -302,7 +302,7 @@ class Probe {
     };
   }
 
-  /** Passes on the report, but not after each call, because making and writing it takes longer than a call. */
+  /** Passes the report to `onReport`, but not after each call: to make and write a report takes longer than a call. */
   #passOnReport(isDue = this.#options.machine.monotonic() - this.#reportedAt > REPORT_MS): void {
     if (!isDue) return;
     this.#reportedAt = this.#options.machine.monotonic();
@@ -343,7 +343,7 @@ function rowsOf(answer: unknown): Row[] {
 
 /**
  * Returns whether a page repeats rows of the page before. Compares the cursors if the rows have them, because different
- * rows may be equal except for their cursors.
+ * rows may be equal except for their cursors. Rows without cursors are repeated only if both pages are equal.
  */
 function isRepeated(before: readonly Row[], page: readonly Row[]): boolean {
   if (page.length === 0) return false;

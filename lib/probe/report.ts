@@ -1,5 +1,5 @@
 /**
- * Defines the report of a probe, reads it from a file, and keeps values of the account out of it.
+ * Defines the report of a probe, parses the text of a report file, and keeps values of the account out of a report.
  *
  * @module
  */
@@ -48,7 +48,7 @@ const difference: z.ZodType<Difference> = z.strictObject({
 const call = z.strictObject({
   /** hsgate's name of the operation. */
   operation: z.string(),
-  /** Which page of a list; absent for other calls. */
+  /** 2 for the second page of a list; absent for other calls. */
   page: z.number().optional(),
   /** Set if the call was rejected before, and was made again with a subscription to its security. */
   subscribed: z.literal(true).optional(),
@@ -103,7 +103,7 @@ const MOST_CALLS = 2_000;
 const MOST_VALUES = 200_000;
 
 /**
- * Reads a report.
+ * Parses the text of a report. The file name is only for the error messages.
  *
  * @throws {TypeError} If the text is not a report of this version.
  */
@@ -150,10 +150,11 @@ export function shapesOf({ calls }: ProbeReport): AnswerShape[] {
 const LEAST_VALUE = 3;
 
 /**
- * Returns a report in which no name of a member is, or contains, a value of the account. The report has no
- * values of members; a value could be in it only if the broker used the value as a member's name.
+ * Returns the report without values of the account. A report names the members of answers, but not their values. So a
+ * value can be in it only if the broker used the value as the name of a member. The result has only the length of such
+ * a name.
  *
- * @param values Every text and number that the broker sent, and the secrets of the settings.
+ * @param values The values to look for: every text and number that the broker sent, and the secrets of the settings.
  */
 export function withoutValues(report: ProbeReport, values: ReadonlySet<string>): ProbeReport {
   const listed = listedNames();

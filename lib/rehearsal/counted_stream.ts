@@ -40,8 +40,8 @@ export class CountedStream implements PushStream {
   }
 
   /**
-   * Whether the step is handling an event. If the step has begun to wait for virtual time since it got the event, it
-   * does not count as handling: perhaps it will not ask for the next event before that wait ends.
+   * Whether the step is handling an event. A step that has begun to wait for virtual time since it got the event does
+   * not count: it may ask for the next event only after that wait.
    */
   get isHandling(): boolean {
     return this.#readers.values().some(({ waitsAtEvent }) => waitsAtEvent === this.#work.waits);

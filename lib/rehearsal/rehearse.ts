@@ -32,7 +32,7 @@ import { recipesOfFolder } from "../recipes/files/recipe_files.ts";
 
 /** Options of a rehearsal. */
 export interface RehearseOptions {
-  /** A folder of recipes, recipe files, or compiled recipes. */
+  /** A folder of recipes, a recipe file, or a list of recipe files and compiled recipes. */
   recipes: string | URL | readonly (string | URL | CompiledRecipe)[];
   /** First day, `yyyy-MM-dd`. Days are whole days in UTC. */
   from: string;
@@ -70,7 +70,7 @@ const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 /** Longest interval between passes of the scheduler when no outage is near. Slots have their own timers. */
 const CALM_TICK_MS = 60 * MINUTE_MS;
-/** For this long after an outage, the scheduler makes a pass every minute, as in reality. */
+/** For this long after an outage or the start of a process, the scheduler makes a pass every minute, as in reality. */
 const WATCHFUL_MS = 15 * MINUTE_MS;
 
 /**
@@ -80,6 +80,7 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
  *
  * @throws {RecipeError} When a recipe or the list of outages is wrong.
  * @throws {ScriptError} When the broker's script is wrong.
+ * @throws {TypeError} If there are no recipes.
  * @throws {CalendarUnknownError} If a calendar does not cover a day.
  * @throws {RangeError} If the days are invalid, or the simulator has no prices for them.
  */

@@ -22,7 +22,7 @@ export interface RecipeTally {
   slots: number;
   /** Slots whose run succeeded, late or not. */
   ok: number;
-  /** Slots whose run failed, was cancelled, waits for a person, or has an unknown write. */
+  /** Slots whose run failed, was cancelled, waits for a person, or has a write with an unknown outcome. */
   failed: number;
   /** Slots that were skipped. */
   skipped: number;

@@ -11,7 +11,10 @@ const IN_MEMORY = "/dev/shm";
 /** Free memory that the folder requires, bytes. A year of the ready recipes needs about 40 MB. */
 const ROOM_BYTES = 2 ** 30;
 
-/** Creates a folder that is removed on disposal: in memory if there is enough space, else in the temporary folder. */
+/**
+ * Creates a folder that is removed on disposal: in memory if there is enough space, otherwise in the system's temporary
+ * folder.
+ */
 export async function scratchFolder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await inMemory() ?? await ownTemporaryFolder({ prefix: "hsgate-test-" });
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };

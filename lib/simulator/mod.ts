@@ -26,7 +26,7 @@ export interface SimulatorOptions extends CoreOptions {
   platform?: PlatformPortOptions;
 }
 
-/** What a client needs to connect to either side. */
+/** What a client needs to connect to the gateway or to the platform. */
 export interface SimulatorInfo extends GatewayInfo, PlatformInfo {}
 
 /** A running simulator. Both sides show the same account and share one list of armed faults. */

@@ -1,5 +1,6 @@
 /**
- * The disk of a world: real SQLite files. Statements can be made to fail, and databases close when their process dies.
+ * Simulates the disk of a world with real SQLite files. Statements can be made to fail, and a database closes when its
+ * process dies.
  *
  * The statements of `node:sqlite` are synchronous, so a process dies between two statements. A call of a dead process
  * returns a promise that never resolves. The machine closes the database of a dead process, which rolls its transaction
@@ -15,7 +16,7 @@ import { currentProcess, forever, outside, type Process } from "./world.ts";
 // deno-lint-ignore no-explicit-any -- the replaced methods have many shapes
 type Any = any;
 
-/** Statements that change something. */
+/** Returns whether a statement changes something. */
 const isWriting = (sql: string) =>
   /^\s*(insert|update|delete|create|drop|alter|begin|commit|pragma \w+ =)/i.test(sql);
 
@@ -95,7 +96,7 @@ export class Disk implements Disposable {
     return ids;
   }
 
-  /** Makes the next check read every intent again: the files of the store were replaced. */
+  /** Makes the next check read every intent again, because the files of the store were replaced. */
   forget(): void {
     this.#isMany = true;
     this.deskWrites++;

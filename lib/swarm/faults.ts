@@ -40,7 +40,7 @@ export interface FaultTarget {
   cutPower(size: number): void;
   /** Disconnects a process from its database at the next begin or commit: before the statement, or after a commit. */
   cutStore(where: "begin" | "before-commit" | "after-commit"): void;
-  /** For five minutes, lists show new orders, and their fills, this much later. */
+  /** For five minutes, lists show new orders, and their fills, `ms` milliseconds late. */
   lagLists(ms: number): void;
   /** Locks the store for a number of tries. */
   lockStore(tries: number): void;
@@ -48,9 +48,9 @@ export interface FaultTarget {
   halt(ms: number): void;
   /** The owner places an order in the broker's app. */
   tradeAsOwner(size: number): void;
-  /** The owner places the latest order once more in the broker's app. */
+  /** The owner places the desk's latest order once more in the broker's app. */
   repeatAsOwner(): void;
-  /** The owner amends or cancels an order of ours in the broker's app. */
+  /** The owner amends or cancels one of the desk's orders in the broker's app. */
   changeAsOwner(size: number): void;
 }
 
@@ -87,7 +87,9 @@ const atCall = (fault: Fault | ((size: number) => Fault)) =>
 /** Order writes that a fault can wait for. A name that occurs twice is drawn twice as often. */
 const writes = ["orders.place", "orders.place", "orders.cancel", "orders.amend"];
 
-/** A fault that strikes one page of a list. The list is one of those that prove outcomes. */
+/**
+ * A fault that strikes one page of a list: of today's orders or of today's fills, because these lists prove outcomes.
+ */
 const atPage = (kind: Fault["kind"]) =>
   armed((size) => ({ kind, operation: size < 0.8 ? "orders.today" : "fills.today" }));
 
@@ -108,12 +110,12 @@ export const faultTable = {
     ...atCall({ kind: "lost-request" }),
   },
   "late-answer": {
-    text: "an answer comes after up to 40 s, perhaps after its call was given up",
+    text: "an answer comes after up to 40 s, perhaps when the caller no longer waits for it",
     perDay: 4,
     ...atCall((size) => ({ kind: "delay", ms: between(size, 500, 40_000), when: "answer" })),
   },
   "late-request": {
-    text: "the broker executes a call after up to 40 s, perhaps after it was given up",
+    text: "the broker executes a call after up to 40 s, perhaps when the caller no longer waits for it",
     perDay: 4,
     ...atCall((size) => ({ kind: "delay", ms: between(size, 500, 40_000), when: "request" })),
   },
@@ -153,7 +155,7 @@ export const faultTable = {
     ...atPage("empty-page"),
   },
   "cursor-repeat": {
-    text: "the cursor of a page is that of its request",
+    text: "the last row of a page has the cursor of the request",
     perDay: 2,
     ...atPage("cursor-repeat"),
   },
@@ -285,18 +287,18 @@ export const faultTable = {
     strike: (target, size) => target.halt(between(size, 10 * SECOND, 20 * MINUTE)),
   },
   "foreign-order": {
-    text: "the owner places an order in the broker's app, perhaps with the terms of an order of ours",
+    text: "the owner places an order in the broker's app, perhaps with the terms of one of the desk's orders",
     perDay: 4,
     strike: (target, size) => target.tradeAsOwner(size),
   },
   "repeated-order": {
-    text: "the owner places our latest order once more in the broker's app",
+    text: "the owner repeats the desk's latest order in the broker's app",
     perDay: 5,
     state: "unknown",
     strike: (target) => target.repeatAsOwner(),
   },
   "changed-order": {
-    text: "the owner amends or cancels one of our latest open orders in the broker's app",
+    text: "the owner amends or cancels one of the desk's three latest open orders in the broker's app",
     perDay: 5,
     state: "unknown",
     strike: (target, size) => target.changeAsOwner(size),
@@ -329,7 +331,7 @@ export const faultTable = {
       target.stopBeforeSend(size, between((size * 104729) % 1, 5 * SECOND, 5 * MINUTE)),
   },
   "clock-ahead": {
-    text: "while a scheduler has an order under way, another one starts whose clock is ahead of its lease",
+    text: "while a scheduler is sending an order, a second scheduler starts, and its wall clock is ahead",
     perDay: 2,
     only: "schedulers",
     strike: (target, size) =>
@@ -433,7 +435,7 @@ export function drawPlan(
     const isOn = random() < share;
     for (const { from, to, weight } of periods) {
       const { perDay, only, state: usual }: FaultEntry = faultTable[kind];
-      // The number of turns has a Poisson distribution. Its mean is 0.3 to 1.3 times the usual number of the period.
+      // The number of faults has a Poisson distribution. Its mean is 0.3 to 1.3 times the usual number of the period.
       for (
         let left = Math.exp(-perDay * weight * (0.3 + random())), at = random();
         at > left;

@@ -70,8 +70,8 @@ const describe = (intent: Intent) => `intent ${intent.id} (${intent.operation}, 
 const refused = ["rejected", "abandoned"];
 
 /**
- * A write is under way for at most this time. Its first byte leaves at most 10 s after its record. Faults delay its
- * bytes by up to 30 s, and its execution by up to 40 s.
+ * Longest time from the record of a write to its execution by the broker. The first byte leaves at most 10 s after the
+ * record. Faults delay the bytes by up to 30 s, and the execution by up to 40 s.
  */
 const MOST_UNDER_WAY_MS = 90_000;
 
@@ -210,8 +210,9 @@ export const invariants = {
     check: ({ sent, runs, writers }) => {
       for (const intent of sent) {
         const { state, why: { runKey } } = intent;
-        // A process may record a write as sent, give it up before the first byte and end its run, all in one event. Then
-        // the run's row of the moment of the record is gone. The rule "false-ending" finds a byte that left after all.
+        // A process may record a write as sent, give it up before the first byte and end its run, all in one event.
+        // Then the run's row no longer shows its state at the moment of the record. The rule "false-ending" finds a
+        // byte that left after all.
         if (runKey === undefined || state === "abandoned") continue;
         const run = runs.get(runKey);
         const by = `${describe(intent)} was sent by the run ${runKey}`;
@@ -226,7 +227,8 @@ export const invariants = {
     },
   },
   "caps": {
-    text: "no order is above the limit of an order, and the orders of no day are above the limit of a day",
+    text:
+      "no order exceeds the limit for an order, and the orders of a day together do not exceed the limit for a day",
     check: ({ sent, intents, swarm }) => {
       const valueOf = ({ params }: Intent) => {
         const { price = "0", quantity = "0" } = params as { price?: Decimal; quantity?: Decimal };
@@ -320,8 +322,9 @@ export const invariants = {
 } satisfies Record<string, Invariant>;
 
 /**
- * If the lists before a request left an order out, and the order was placed this much before the request or later,
- * nobody can distinguish it from the order of the request. The broker's lists show whole seconds.
+ * The lists that the desk reads before a request may not show an order that the owner placed at most this long before
+ * the request. Then nobody can distinguish this order from the request's own order. One second is added, because the
+ * broker's lists show whole seconds.
  */
 const JUST_BEFORE_MS = PLACED_BEFORE_MS + 1_000;
 
@@ -381,8 +384,8 @@ export const quietInvariants = {
 const MOST_OPEN = { timers: 16, pipes: 6 };
 
 /**
- * Returns the first program that keeps timers or connections open after their work has ended. The broker is excluded,
- * because its end of a half-open connection stays open forever.
+ * Returns a message about the first program that keeps timers or connections open after their work has ended. The
+ * broker is excluded, because its end of a half-open connection stays open forever.
  */
 export function leakOf(
   world: Pick<World, "processes">,
@@ -399,7 +402,7 @@ export function leakOf(
   return undefined;
 }
 
-/** Returns which slot of the recipes has no row; `undefined` if each has one. Adds the rows to the log. */
+/** Returns a message about the first slot without a row; `undefined` if each slot has a row. Logs the rows. */
 export async function missingSlot(
   store: Store,
   keys: readonly string[],

@@ -1,9 +1,9 @@
 /**
  * Tests the whole system in one process, on virtual time, under random faults that a seed determines.
  *
- * A seed determines a day, a number of schedulers and a plan of faults. The swarm then runs a program that trades with
- * `connect({ store })`, and schedulers with recipes. They use the client, the transport down to the bytes, the
- * simulated broker and the real store. After every event the swarm compares the store with the true state of the
+ * A seed determines the trading days, the number of schedulers and a plan of faults. The swarm then runs a program that
+ * trades with `connect({ store })`, and schedulers with recipes. They use the client, the transport down to the bytes,
+ * the simulated broker and the real store. After every event the swarm compares the store with the true state of the
  * broker. If a seed fails, the same seed fails again at the same event. The swarm then searches for the shortest plan
  * that still fails.
  *

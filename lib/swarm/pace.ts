@@ -29,11 +29,13 @@ export interface Pace {
   awake: readonly (readonly Period[])[];
   /** When the trader trades; one period for each session. */
   trading: readonly Period[];
-  /** Whether the trader cancels its open orders after each period. Lists are read for as long as orders are open. */
+  /**
+   * Whether the trader cancels its open orders after each period. As long as orders are open, the desk reads the lists.
+   */
   cancelsAtEnd: boolean;
   /** Longest time between two actions of the trader, milliseconds. */
   actMs: number;
-  /** Longest time between two readings that the trader requests by itself, milliseconds. */
+  /** Longest interval at which the trader itself asks its desk to compare open intents with the lists, milliseconds. */
   readMs: number;
   /** Interval at which the trader's desk compares open intents with the broker's lists. */
   reconcileMs: number;
@@ -62,9 +64,7 @@ export interface Session {
   closeAt: number;
 }
 
-/**
- * No fault strikes in this time before the close, so that the world is quiet for a while and the market is still open.
- */
+/** No fault strikes in this time before the close. So the world is quiet for a while before the market closes. */
 export const QUIET_MS = 35 * MINUTE;
 
 /** The symbols of most worlds. */
@@ -88,8 +88,8 @@ const EARLY = [27, 34] as const;
 const [EARLIER_MS, LATER_MS] = [2 * MINUTE, 15 * MINUTE];
 
 /**
- * Intervals between two readings of the trader; a seed draws one. The shortest interval makes the simulation of a day
- * several times longer.
+ * Intervals at which the trader's desk compares open intents with the broker's lists; a seed draws one. With the
+ * shortest interval, the simulation of a day takes several times as long.
  */
 const fullReadings = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
 const shortReadings = [5 * MINUTE, 20 * MINUTE, 30 * MINUTE, 60 * MINUTE];

@@ -1,5 +1,6 @@
 /**
- * The people of a world: they halt trading, resume recipes, decide about lost orders, and trade in the broker's app.
+ * Simulates the people in a simulated world (`world.ts`): they halt trading, resume recipes, decide about lost orders,
+ * and trade in the broker's app.
  *
  * @module
  */
@@ -37,7 +38,7 @@ interface PeopleDeps {
 export class People {
   /** Periods in which trading was halted, Unix milliseconds; `to` is absent until the halt ends. */
   readonly halts: { from: number; to?: number }[] = [];
-  /** Number of actions in progress in which people use the store. */
+  /** Number of halts and resumes in progress that use the store. Decisions are not counted. */
   busy = 0;
   readonly #world: World;
   readonly #truth: Truth;
@@ -141,7 +142,7 @@ export class People {
     });
   }
 
-  /** Lets the owner place our latest order once more in the broker's app. */
+  /** Lets the owner repeat the desk's latest order in the broker's app. */
   repeatAsOwner(): void {
     this.#truth.asOwner(() => {
       const last = this.#truth.executed.findLast(({ name, by }) => name === "orders.place" && by === "desk");
@@ -149,7 +150,7 @@ export class People {
     });
   }
 
-  /** Lets the owner amend or cancel one of our latest open orders in the broker's app. */
+  /** Lets the owner amend or cancel one of the desk's three latest open orders in the broker's app. */
   changeAsOwner(size: number): void {
     this.#truth.asOwner(() => {
       const open = [...this.#truth.orders.values()].filter(({ by, status }) =>

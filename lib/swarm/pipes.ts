@@ -1,5 +1,5 @@
 /**
- * Connections of a world: in-memory pipes with the methods of `Deno.TcpConn`, and listeners.
+ * Simulates the connections of a world: in-memory pipes with the methods of `Deno.TcpConn`, and listeners.
  *
  * Bytes arrive in order, after a latency. A fault can cut a connection after some bytes, make it half-open, slow it
  * down, or deliver some bytes twice. When a process dies, its machine closes its connections.

@@ -1,5 +1,5 @@
 /**
- * A world with its broker, programs, people and faults: starts the programs, and stops and restarts them.
+ * Sets up a world with its broker, programs, people and faults. Starts, stops and restarts the programs.
  *
  * @module
  */

@@ -60,7 +60,7 @@ export interface ProgramDeps {
 /** The client of the trader. */
 type Trader = Awaited<ReturnType<typeof openTrading>>;
 
-/** A program that trades with `connect({ store })`. */
+/** Runs the trader: a program that trades with `connect({ store })`. */
 export async function trade(process: Process, deps: ProgramDeps): Promise<void> {
   const { world, pace, truth, store, isQuiet, unhandled } = deps;
   const { random } = process;
@@ -75,8 +75,8 @@ export async function trade(process: Process, deps: ProgramDeps): Promise<void> 
   const report = (error: unknown) => {
     world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
     if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) throw error;
-    // A login that the program has given up can still complete and end the program's session. The program then dies,
-    // and its machine starts it again.
+    // The broker may still execute a login for which the program no longer waits. That login ends the program's
+    // session. The program then dies, and its machine starts it again.
     if (error instanceof DisplacedError) process.kill();
   };
   const fail = (error: unknown) => {
@@ -187,7 +187,7 @@ async function act(client: Trader, random: () => number, deps: ProgramDeps): Pro
   });
 }
 
-/** A program that runs the recipes with a scheduler. */
+/** Runs a scheduler with the recipes. */
 export async function schedule(process: Process, deps: ProgramDeps): Promise<void> {
   const { world, truth, pace, recipes, folder } = deps;
   const store = await openSqlite(deps.store);
@@ -232,8 +232,8 @@ export async function schedule(process: Process, deps: ProgramDeps): Promise<voi
     secret: () => Promise.reject(new TypeError("a world has no secrets")),
     onSchedulerEvent: (event) => {
       if (event.type === "tick") return;
-      // If the outcome of a run is unknown, this is the reason with which the run ends. Then only the runs that it
-      // blocks show that the login was lost.
+      // If the outcome of a run's write is unknown, the run ends with that reason, even if the login was lost. Then
+      // only the runs that it blocks show that the login was lost.
       if (event.type === "held" && ["displaced", "login"].includes(event.because)) deps.onLoginLost();
       const about = "runKey" in event ? ` ${event.runKey}` : "";
       const why = event.type === "error"

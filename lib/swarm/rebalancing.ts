@@ -21,8 +21,8 @@ import { SYMBOLS } from "./pace.ts";
 const MINUTE = 60_000;
 
 /**
- * Probability that a world with a scheduler rebalances. `sole`: its only program is a scheduler on the direct
- * transport.
+ * Probability that a world with a scheduler rebalances: in a world of full days, in a short world, and in a world whose
+ * only program is a scheduler on the direct transport (`sole`).
  */
 const SHARES = { full: 0.45, short: 0.12, sole: 0.5 };
 /** Minutes from the open to each rebalancing of a day. The second rebalancing sells what the first one has bought. */
@@ -186,9 +186,9 @@ export function belowBuffer(
 }
 
 /**
- * Returns the cash that a purchase uses as one order with the published fees. The broker reserves more if it splits the
- * order, because each part has its own fees, and it reserves some dollars for rounding. It publishes neither the quantity
- * above which it splits nor this reserve, so a plan cannot know them.
+ * Returns the cash that a purchase used, but at most the cost of one order with the published fees. The broker reserves
+ * more if it splits the order, because each part has its own fees, and it reserves some dollars for rounding. It
+ * publishes neither the quantity above which it splits nor this reserve, so a plan cannot know them.
  */
 export function usedAsOne(
   { orderIds, at, used = "0" }: Pick<Executed, "orderIds" | "at" | "used">,
@@ -219,8 +219,8 @@ const TINY = 1e-9;
 
 /**
  * Returns what is wrong with a plan at the end of a day. The plan must have ended, either near its targets or with a
- * reason. Exception: it may still be running if the outcome of one of its orders is unknown. A later reading or a
- * person can still find this outcome.
+ * reason. Exception: it may still be running if the outcome of one of its orders is unknown. A later comparison with
+ * the lists, or a person, can still find this outcome.
  *
  * @param unresolved Plans with orders whose outcomes are unknown, by their hashes.
  */

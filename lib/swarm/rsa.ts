@@ -1,5 +1,5 @@
 /**
- * RSA in a world: the padding comes from the seed, and signing takes no real time.
+ * Simulates RSA in a world: the padding comes from the seed, and signing takes no real time.
  *
  * A signature of a world has the length of a real one and depends on the key and the text, but it is not secure:
  * anybody could make it. Real signatures would take most of the time of a world with the direct transport. Tests of the

@@ -90,7 +90,9 @@ export class Strikes implements FaultTarget {
     this.#deps.truth.endLag();
   }
 
-  /** Causes a fault now, or arms it to strike later. A fault with a state waits for it. */
+  /**
+   * Causes a fault now, or arms it to strike later. A fault that has a state waits until an intent is in that state.
+   */
   strike(fault: PlannedFault): void {
     const { kind, size, state } = fault;
     const entry: FaultEntry = faultTable[kind];
@@ -103,7 +105,7 @@ export class Strikes implements FaultTarget {
     this.#striking = undefined;
   }
 
-  /** Causes each waiting fault if an intent is now in its state. */
+  /** Causes each waiting fault for which an intent is now in the state that the fault waits for. */
   strikeWaiting(): void {
     for (const fault of this.#waiting) {
       if (this.isQuiet || !this.has(fault.state!)) continue; // only faults with a state wait

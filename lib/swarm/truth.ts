@@ -1,5 +1,6 @@
 /**
- * The broker of a world: what it has truly executed, how its lists show it, and how programs connect to it.
+ * Simulates the broker of a world. Records what it has truly executed, and decides what its lists show and how programs
+ * connect to it.
  *
  * @module
  */
@@ -39,7 +40,7 @@ export interface TrueOrder {
   isAmendedByOwner: boolean;
 }
 
-/** An order write that the broker has executed. */
+/** An order write that the broker has executed or, if `isRefused` is set, rejected. */
 export interface Executed {
   call: number;
   name: "orders.place" | "orders.amend" | "orders.cancel";
@@ -55,7 +56,7 @@ export interface Executed {
 /** Cash that was available at an instant. */
 export interface CashFigure {
   at: number;
-  /** Number of order writes that the broker had executed by then. */
+  /** Number of order writes that had reached the broker by then. */
   call: number;
   amount: Decimal;
 }
@@ -118,7 +119,7 @@ export class Truth {
     return this.simulated.broker;
   }
 
-  /** For five minutes, lists show new orders, and their fills, this much later. */
+  /** For five minutes, lists show new orders, and their fills, `ms` milliseconds late. */
   lagLists(ms: number): void {
     this.#lagMs = ms;
     this.#lagUntil = this.#world.now + 5 * MINUTE;

@@ -1,13 +1,14 @@
 /**
- * A world: one virtual time, one queue of events, and processes that start and die in it.
+ * Runs a simulated world: one virtual time, one queue of events, and processes that start and die in it.
  *
  * The world runs the earliest event; the seed decides the order of events at the same instant. An event runs in the
  * context of its process, and then all promises that are ready continue. No real time passes between two events. The
  * same seed gives the same events in the same order.
  *
- * A process is a context of asynchronous calls: `process.run(work)` runs work in it, and everything that the work starts
- * belongs to it. `ambient.ts` replaces clocks, timers, sockets and random numbers for code in a process, `disk.ts` the
- * database. When a process is killed, none of its timers, connections or statements ever continues.
+ * A process is a context of asynchronous calls: `process.run(work)` runs work in it, and everything that the work
+ * starts belongs to it. `ambient.ts` replaces clocks, timers, sockets and random numbers for code in a process, and
+ * `disk.ts` replaces the database. When a process is killed, none of its timers, connections or statements ever
+ * continues.
  *
  * @module
  */
@@ -34,8 +35,8 @@ export function currentProcess(): Process | undefined {
 }
 
 /**
- * Runs work outside of every process. The runtime may run an unrelated task in the context of the previous task, so a
- * program that runs worlds leaves that context first.
+ * Runs work outside of every process. The runtime may start an unrelated task in the context of a process. So a program
+ * calls this function before it runs a world.
  */
 export function outside<T>(work: () => T): T {
   return context.run(undefined, work);
@@ -62,7 +63,7 @@ export class Process {
   onTransaction: (() => number | undefined) | undefined;
   /** The process is stopped until this time: its events run only after that. */
   stoppedUntil = -Infinity;
-  /** Number of open timers and connections. */
+  /** Number of open timers, including those of connections that are being opened. */
   open = 0;
   readonly random: () => number;
   #ids = 0;

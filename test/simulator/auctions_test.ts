@@ -8,7 +8,7 @@ import { ManualClock } from "../../lib/time.ts";
 
 const SECOND = 1_000;
 const CLOSED = "current time does not allow entrust";
-const LOCKED = "the exchange takes no such request in this phase";
+const LOCKED = "the exchange accepts no such request in this phase";
 const shared = new SimulatedMarket({ seed: 1 });
 const hk = (time: string, date = "2025-08-18") => Date.parse(`${date}T${time}+08:00`);
 const tencent = { market: "hk", symbol: "00700.HK", side: "buy", quantity: "100" };

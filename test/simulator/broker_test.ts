@@ -212,7 +212,7 @@ Deno.test("orders.place freezes shares for sale, and fees that are not charged y
   place(desk, { ...sell, quantity });
   assertEquals(ask(desk.broker, "account.maxSell", { market: "hk", symbol }), { quantity: "0" });
   const again = refusal(() => place(desk, { ...sell, quantity }));
-  assertEquals(again.text, `insufficient holdings of "${symbol}": 0 can be sold`);
+  assertEquals(again.text, `insufficient holdings of "${symbol}": the sellable quantity is 0`);
 
   place(desk, { ...tencent, side: "buy", quantity: "1000", price: add(desk.price("00700.HK"), "5") });
   desk.clock.advance(1_000);

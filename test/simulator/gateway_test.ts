@@ -304,7 +304,7 @@ Deno.test("gateway subscribes at most 200 securities over all topics", async () 
   const over = await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
   assertEquals(
     over.err,
-    "1016 invalid parameter: at most 200 securities can be subscribed, this would make 201",
+    "1016 invalid parameter: at most 200 securities can be subscribed; with this request there would be 201",
   );
   assertEquals(gateway.state().subscriptions, 209);
 });

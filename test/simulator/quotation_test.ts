@@ -221,7 +221,7 @@ Deno.test("Stock Connect accepts no orders at lunch until 12:55, and no cancella
     desk.to(hk(date, time));
     const cancel = () => desk.ask("orders.cancel", { market: "shanghai", symbol: "600036.SH", orderId });
     if (allowed) cancel();
-    else assert(refused(cancel).endsWith("the exchange takes no such request in this phase"), time);
+    else assert(refused(cancel).endsWith("the exchange accepts no such request in this phase"), time);
   }
 });
 

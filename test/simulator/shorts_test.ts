@@ -82,7 +82,7 @@ Deno.test("a short sale reserves its proceeds and the margin, and the purchase t
   // While the account has a short position, the broker itself marks a purchase as closing it.
   assertStringIncludes(
     refused(() => desk.place({ ...cover, side: "buy", quantity: "21", price: desk.last("1") })),
-    "20 of the short position",
+    "20 shares of the short position",
   );
   const back = desk.place({ ...cover, side: "buy", price: desk.last("1") });
   desk.to(desk.now() + 5_000);
@@ -130,7 +130,7 @@ Deno.test("a short sale needs margin and shares to borrow, is refused while the 
   desk.place({ ...buy, price: desk.last("2") });
   desk.to(desk.now() + 5_000);
   assertStringIncludes(refused(() => desk.place({ ...sale, price: far })), "sell the holding first");
-  assertStringIncludes(refused(() => desk.place({ ...cover, price: far })), "0 of the short position");
+  assertStringIncludes(refused(() => desk.place({ ...cover, price: far })), "0 shares of the short position");
 });
 
 Deno.test("Hong Kong accepts a short sale only at the best ask or above, and in auctions as an at-auction limit order", () => {

@@ -1,7 +1,7 @@
 /**
  * Computes funds, holdings, and how much can be bought and sold.
  *
- * The account is a cash account without credit. Short sales are possible only if the simulator allows them. Both
+ * The account is a cash account without credit. Short sales are possible only if the option `shorts` is on. Both
  * mainland markets share one cash balance in renminbi. So the funds of each mainland market show the whole balance, and
  * the market value of the holdings in both markets.
  *

@@ -77,7 +77,10 @@ interface Algo {
 }
 
 const NUMBER_DIGIT = 7;
-/** Number of equal parts into which an order is divided, unless its settings set the size of a child. */
+/**
+ * Number of intervals of `vwap`. A `twap` child is the order divided by this number, and so is an `iceberg` child
+ * without a display quantity.
+ */
 const PARTS = 10n;
 /** Seconds between the children of `pov` and `tpov` if the settings do not set them. */
 const DEFAULT_INTERVAL = 60;
@@ -158,7 +161,9 @@ export class AlgoDesk {
     if (terms.quantity !== undefined) {
       const isSell = order.isSell;
       const quantity = checkQuantity(terms.quantity, order.instrument, { isSell, orderType: "limit" });
-      if (quantity < sentOf(order)) throw refused(`${sentOf(order)} of order "${id}" are sent already`);
+      if (quantity < sentOf(order)) {
+        throw refused(`order "${id}" has already sent a quantity of ${sentOf(order)}`);
+      }
       order.quantity = quantity;
     }
     if (terms.settings !== undefined) {
@@ -322,7 +327,9 @@ export class AlgoDesk {
     return this.#state.tapeOf(order).volume(symbol, this.#state.now + shift, until + shift);
   }
 
-  /** Returns the limit price of a child. A market order's child has one too, because some markets need a limit. */
+  /**
+   * Returns the limit price of a child. The child of a market order has a limit too, because some markets require one.
+   */
   #childPrice(order: Algo): Decimal {
     const { orderType, price, isSell, settings, instrument: { symbol } } = order;
     const { now } = this.#state;

@@ -67,7 +67,10 @@ export interface BrokerOptions {
   market?: SimulatedMarket;
   /** The broker's charges. @default the example tariff */
   tariff?: Tariff;
-  /** Maximum number of lots (shares in the US, contracts) per order; a larger order is split. @default see `MOST_LOTS` */
+  /**
+   * Maximum number of lots per order (US: shares; futures: contracts). A larger order is split. @default see
+   * `MOST_LOTS`
+   */
   mostLots?: Partial<Record<Book, number>>;
   /** Whether the account may sell stocks of Hong Kong and the United States short. @default false */
   shorts?: boolean;
@@ -203,7 +206,8 @@ export interface Matches {
   /** The volume ahead of each open order that waits in the queue at its limit. */
   queues: { orderId: string; symbol: string; ahead: Decimal }[];
   /**
-   * The pauses that have begun today in listings with an order, with the lowest and highest price that trades in them.
+   * The pauses that have begun today, for each listing of which there is an order. `low` and `high` are the lowest and
+   * the highest price that the pause allows.
    */
   pauses: { symbol: string; kind: PauseKind; from: string; until: string; low?: Decimal; high?: Decimal }[];
 }

@@ -31,7 +31,7 @@ const lockedPhases: readonly Phase[] = [
   "before-closing",
   "closing-locked",
 ];
-/** Minutes before the open of the morning and of the afternoon in which northbound orders are accepted. */
+/** How many minutes before the morning's open, and before the afternoon's, Stock Connect begins to accept orders. */
 const NORTHBOUND_LEAD = 15;
 const NORTHBOUND_NOON_LEAD = 5;
 
@@ -45,7 +45,10 @@ export function refused(text: string): Refusal {
   return new Refusal(undefined, text);
 }
 
-/** Returns the instrument of an order. @throws {Refusal} If the market does not trade the symbol. */
+/**
+ * Returns the instrument of an order. @throws {Refusal} If the market does not trade the symbol, or an option has
+ * expired.
+ */
 export function findInstrument(state: State, market: Market, symbol: string): Instrument {
   const { date } = state.today[market].day;
   const instrument = state.market.instrument(symbol, date);
@@ -60,7 +63,7 @@ export function findInstrument(state: State, market: Market, symbol: string): In
 
 /**
  * Rejects an order outside the hours in which its market accepts it. In Hong Kong's lunch break, the broker keeps
- * orders until the market trades again. Each phase in Hong Kong accepts either auction orders or the other orders.
+ * orders until the market trades again. A phase in Hong Kong accepts only auction orders, only other orders, or none.
  */
 export function checkHours(
   { now: at, auctions }: State,
@@ -99,13 +102,17 @@ export function checkChange(
     const { openAt, closeAt } = day;
     const isOpening = now >= openAt - 10 * MINUTE_MS && now < openAt - 5 * MINUTE_MS;
     if (!isOpening && (now < closeAt - 3 * MINUTE_MS || now >= closeAt)) return;
-    throw refused(`order "${id}" cannot be ${change} now: the exchange takes no such request in this phase`);
+    throw refused(
+      `order "${id}" cannot be ${change} now: the exchange accepts no such request in this phase`,
+    );
   }
   if (book !== "hk") return;
   const phase = auctions.phase(day, now);
   const isLate = change === "amended" && phase === "lunch";
   if (lockedPhases.includes(phase) || isLate) {
-    throw refused(`order "${id}" cannot be ${change} now: the exchange takes no such request in this phase`);
+    throw refused(
+      `order "${id}" cannot be ${change} now: the exchange accepts no such request in this phase`,
+    );
   }
 }
 
@@ -122,8 +129,8 @@ export function checkAuction(
 }
 
 /**
- * Rejects a price that the exchange does not accept. Checks only in continuous trading, because at other times the
- * exchange gets the order later.
+ * Rejects a price that the exchange does not accept. Checks only in continuous trading, because an order that is placed
+ * at another time reaches the exchange later.
  */
 export function checkQuotation(
   { now, auctions, quotation }: State,
@@ -156,7 +163,7 @@ export function checkPause(
 
 /**
  * Rejects a special limit order of Hong Kong whose price does not reach the best price of the other side. Checks only
- * in continuous trading, because at other times the exchange gets the order later.
+ * in continuous trading, because an order that is placed at another time reaches the exchange later.
  */
 export function checkSpecial(
   { now, auctions, tape }: State,
@@ -186,7 +193,7 @@ export function checkQuantity(
   const rest = quantity % BigInt(lotSize);
   if (quantity <= 0n) throw invalid(`quantity "${value}" of "${symbol}" is not above zero`);
   if (orderType === "odd-lot") {
-    if (quantity >= BigInt(lotSize)) throw invalid(`an odd lot of "${symbol}" is less than ${lotSize}`);
+    if (quantity >= BigInt(lotSize)) throw invalid(`an odd lot of "${symbol}" must be less than ${lotSize}`);
     return quantity;
   }
   // On the mainland, an odd remainder can be sold, but only all of it in one order.

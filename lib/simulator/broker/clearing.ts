@@ -95,7 +95,7 @@ function mergedRow(order: LiveOrder, fees: readonly FeeItems[]): ClearedRow {
   };
 }
 
-/** Removes options on their last day from the account, and adds their value to the cash if they have one. */
+/** Removes options from the account on their last day. If an option has a value, adds this value to the cash. */
 function expireOptions(state: State, market: Market): JournalEntry[] {
   const { day } = state.today[market];
   const lines: JournalEntry[] = [];

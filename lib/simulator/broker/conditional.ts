@@ -1,10 +1,10 @@
 /**
  * Manages conditional orders: each waits for a price and then sends an ordinary order, or expires.
  *
- * The broker accepts conditional orders at any time, and they cost nothing until they trigger. Conditions are checked
- * only while the market trades. If an order is for extended hours and has a limit, its condition is also checked before
- * the open and after the close. If the broker rejects the ordinary order that a conditional order sends, the
- * conditional order gets the status `error` and the broker's text.
+ * The broker accepts conditional orders at any time, and they freeze neither cash nor shares until they trigger.
+ * Conditions are checked only while the market trades. If an order is for extended hours and has a limit, its condition
+ * is also checked before the open and after the close. If the broker rejects the ordinary order that a conditional
+ * order sends, the conditional order gets the status `error` and the broker's text.
  *
  * @module
  */
@@ -126,7 +126,10 @@ export class ConditionalDesk {
     this.#end(this.#pending(id), "deleted");
   }
 
-  /** Ends the pending orders of a listing on its ex-date: their prices do not include the dividend or the split. */
+  /**
+   * Ends the pending orders of a listing on its ex-date, because their prices are from before the dividend or the
+   * split.
+   */
   endOnExDate(symbol: string): void {
     for (const order of this.#orders) {
       const isPending = order.status === "pending" && order.instrument.symbol === symbol;
@@ -289,10 +292,10 @@ function isForExtended({ instrument, orderType, terms: { tradingHours } }: Condi
     !orderType.endsWith("-market");
 }
 
-/** Returns the given terms without undefined members, so that an amendment does not change those. */
+/** Returns the given terms without the members that are undefined. An amendment keeps the old values of these. */
 function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHours }: ConditionalTerms) {
   const given = { quantity, price, validDays, triggerValue, trailBy, tradingHours };
-  // The same members without the undefined ones.
+  // The cast is safe: here an absent member and an undefined member mean the same.
   return Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as unknown as ConditionalTerms;

@@ -2,8 +2,8 @@
  * Applies dividends and splits to the account: holdings change on the ex-date, and cash arrives on the pay day.
  *
  * Both happen at four in the morning of a trading day, local time. Dividends are paid without tax and without fees, and
- * a fraction of a share after a split is dropped. The journal line has the type `settlement-funds`: the API document has
- * no type for dividends.
+ * a fraction of a share after a split is dropped. The journal line has the type `settlement-funds`, because the API
+ * document has no type for dividends.
  *
  * @module
  */
@@ -30,7 +30,7 @@ export function actionsAt({ date, offset }: BookDay): number {
   return Date.parse(`${date}T00:00:00Z`) - offset + HOUR * HOUR_MS;
 }
 
-/** Returns a market's actions with ex-dates after one day and up to another, `yyyy-MM-dd`. */
+/** Returns a market's dividends and splits whose ex-dates are later than `after` and not later than `until`. */
 export function actionsBetween(
   simulated: SimulatedMarket,
   market: Market,
@@ -60,7 +60,7 @@ export function applyExDate(
   return entitlements;
 }
 
-/** Removes and returns the entitlements that are paid up to a day. */
+/** Removes and returns the entitlements whose pay day is on or before a date. */
 export function takeDue(entitlements: Entitlement[], date: string): Entitlement[] {
   const due = entitlements.filter(({ payDate }) => payDate <= date);
   entitlements.splice(0, Infinity, ...entitlements.filter(({ payDate }) => payDate > date));

@@ -1,9 +1,10 @@
 /**
  * Stores a long list of rows by day, and returns it page by page.
  *
- * The rows of the generated past are stored elsewhere in compact form; `makeRow` creates them when a page needs them.
- * Days that the broker clears after the generated past are appended. A row's cursor is its position in the whole list,
- * from 1. So the list finds the page after a cursor without counting, and finds days by binary search.
+ * The rows of the generated past are stored elsewhere in compact form. When a page needs such a row, the list calls
+ * `makeRow`, which returns it. Days that the broker clears after the generated past are appended. A row's cursor is its
+ * position in the whole list, from 1. So the list finds the row after a cursor without counting rows. It finds a day by
+ * binary search.
  *
  * @module
  */
@@ -58,7 +59,7 @@ export class DayList<Row extends object> {
   /** Returns a row by its position, from 0. */
   at(index: number): Row {
     const row = index < this.#startLength ? this.#makeRow?.(index) : this.#added[index - this.#startLength];
-    if (row === undefined) throw new RangeError(`Cannot find row ${index}: the list has ${this.length}`);
+    if (row === undefined) throw new RangeError(`Cannot find row ${index}: the list has ${this.length} rows`);
     return row;
   }
 
@@ -67,7 +68,7 @@ export class DayList<Row extends object> {
     return { start: this.#startOf(from, false), end: this.#startOf(to, true) };
   }
 
-  /** Returns the rows of some days after a cursor, each with its own cursor. */
+  /** Returns a page of the rows of a range of days. The page begins after a cursor, and each row has its own cursor. */
   page({ from, to, after = 0, limit = 20 }: PageQuery): (Row & { cursor: string })[] {
     const { start, end } = this.range(from, to);
     return this.slice(Math.max(start, after), end, limit);

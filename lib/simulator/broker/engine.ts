@@ -1,5 +1,6 @@
 /**
- * Processes events in order of time: dividends and splits, fills, triggers, children, expiry and clearing.
+ * Processes events in order of time: dividends and splits, fills, triggers, child orders, cancellations, halts, expiry
+ * and clearing.
  *
  * The time of each event depends only on the market and the orders. So the result does not depend on how often or when
  * clients query the broker.
@@ -101,8 +102,8 @@ export class Engine {
 
   /**
    * Returns the first match, cancellation, trigger or child order up to an instant. If two orders of one listing and
-   * side match at the same time, the order with the better price comes first, or else the earlier order. Triggers and
-   * children come last.
+   * side match at the same time, the order with the better price comes first. If the prices are equal too, the earlier
+   * order comes first. Among events of the same time, triggers and child orders come last.
    */
   #nextMarket(horizon: number): Event | undefined {
     let first: Event | undefined;
@@ -123,7 +124,9 @@ export class Engine {
     return first;
   }
 
-  /** Returns the next event of an order. In the second of its cancellation, a match comes before the cancellation. */
+  /**
+   * Returns the next event of an order. If a match and the cancellation are at the same second, the match comes first.
+   */
   #orderEvent(order: LiveOrder, horizon: number): Event | undefined {
     const { cancelAt } = order;
     if (cancelAt === undefined || cancelAt > horizon) return this.#matchEvent(order, horizon);
@@ -189,7 +192,7 @@ export class Engine {
   #processActions(book: Book): void {
     const today = this.#state.today[book];
     today.actionsDone = true;
-    // Day orders for the night session expire when it ends.
+    // Day orders of the night session expire when the session ends.
     if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
     const { day: { date } } = today;
     const actions = actionsBetween(this.#state.market, book, { after: today.dateBefore, until: date });

@@ -6,7 +6,7 @@
  *
  * The night session belongs to the next trading day. It accepts only orders with the session `after-hours`. It rejects
  * a purchase more than 5% above the last price of the nearest contract's day session, and a sale more than 5% below it.
- * A day order for the night session ends with it.
+ * A day order of the night session expires when the session ends.
  *
  * @module
  */
@@ -34,7 +34,7 @@ import type { Tape } from "./tape.ts";
 type Names = Extract<BrokerName, `futures.${string}`>;
 
 const MARGIN_DIVISOR = 10n;
-/** Orders are accepted from this long before the open. */
+/** How many milliseconds before the open the broker begins to accept orders. */
 const LEAD_MS = 30 * MINUTE_MS;
 /** Maximum number of rows in today's lists. */
 const MOST_ORDERS = 500;
@@ -128,7 +128,7 @@ export class FuturesDesk {
       const { isSell, instrument } = order;
       const wanted = checkQuantity(quantity, instrument, { isSell, orderType: "limit" });
       const filled = filledOf(order);
-      if (wanted <= filled) throw refused(`${filled} of order "${orderId}" are filled already`);
+      if (wanted <= filled) throw refused(`the filled quantity of order "${orderId}" is already ${filled}`);
       const limit = order.price === 0n ? 0n : checkPrice(this.#state, instrument, price);
       this.#checkNight(instrument, isSell, limit);
       checkPause(this.#state, { instrument, isSell, orderType: "limit", price: limit });
@@ -168,7 +168,7 @@ export class FuturesDesk {
     this.#account.trade({ symbol: order.instrument.symbol, date, isSell: order.isSell, price, quantity });
   }
 
-  /** Moves the day into history, except orders that are valid for longer. */
+  /** Moves the day into history, except orders that stay open after this day. */
   clear(): void {
     const today = this.#state.today.futures;
     const { date, closeAt } = today.day;

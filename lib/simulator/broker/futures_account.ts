@@ -105,9 +105,9 @@ const DECIMALS = 0;
 const NIGHT_EVERY = 4;
 
 /**
- * Generates the history of the futures account. On each day, the account buys or sells one contract, or both: some
- * contracts are kept overnight. On some days, it also buys and sells one contract in the night session with which the
- * day begins.
+ * Generates the history of the futures account. On each day, the account buys one contract, sells one contract, or does
+ * both. It keeps some contracts overnight. On some days, it also buys and sells one contract in the night session with
+ * which the day begins.
  */
 export function makeFuturesPast(
   account: FuturesAccount,
@@ -223,7 +223,7 @@ const validityTexts: Record<string, string> = {
   "until-expiry": "until expiry",
 };
 
-/** Returns the row of an order, or of one of its fills with its trading day. */
+/** Returns the row of an order. With `fill`, returns the row of that fill, whose trading day is `date`. */
 export function futuresRow(order: LiveOrder, fill?: LiveFill & { date: string }): FuturesOrder {
   const { instrument, day, futures, fills, status, price } = order;
   const last = fill ?? fills.at(-1);

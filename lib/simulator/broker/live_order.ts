@@ -71,7 +71,10 @@ export interface LiveOrder {
   slices: bigint[];
   /** Earliest instant at which the order can take from the order book, on a whole second. */
   readyAt: number;
-  /** Whether the broker has sent the order to the exchange. It holds back one too far from the market. */
+  /**
+   * Whether the broker has sent the order to the exchange. The broker holds back an order whose price is too far from
+   * the market.
+   */
   isSent?: boolean;
   /**
    * Furthest limit with which the broker sends the order to the exchange: the highest for a purchase, the
@@ -84,7 +87,7 @@ export interface LiveOrder {
   scannedUntil: number;
   /** When a cancellation that has been sent reaches the exchange. */
   cancelAt?: number;
-  /** Instant at which the order next matches or triggers, to the second, if it is known. */
+  /** Second in which the market may next fill the order; absent if it is not known yet. */
   next?: number;
   futures?: FuturesTerms;
 }
@@ -94,7 +97,10 @@ const EXCHANGE_DELAY_MS = 1_000;
 /** Milliseconds between the parts of an order that take from the order book. */
 export const NEXT_FILL_MS = 2_000;
 
-/** Maximum size of an order that is not split: in lots, or in shares if a lot is one share. */
+/**
+ * Maximum size of an order that is not split: in shares for a stock whose lot is one share, otherwise in lots or
+ * contracts.
+ */
 const LOTS_AT_ONCE = 4n;
 const SHARES_AT_ONCE = 100n;
 
@@ -120,7 +126,7 @@ export function filledCentsOf({ fills, multiplier }: LiveOrder): bigint {
   return fills.reduce((sum, { price, quantity }) => sum + amountOf(price, quantity, multiplier), 0n);
 }
 
-/** Returns the quantity left to fill. */
+/** Returns the quantity left to fill; zero if the order has ended. */
 export function leftOf(order: LiveOrder): bigint {
   return isOpen(order) ? order.quantity - filledOf(order) : 0n;
 }

@@ -33,7 +33,8 @@ interface PastOptions {
 }
 
 /**
- * Possible numbers of lots of an order. With these, the mean of two neighbouring prices has a finite decimal form.
+ * Possible numbers of lots (US: shares) of an order. A Hong Kong row can have the weighted mean of two neighbouring
+ * prices. These numbers have no prime factors except 2 and 5, so such a mean has a finite number of decimals.
  */
 const LOTS = [1, 2, 4, 5, 8, 10, 16, 20];
 const SHARES = [1, 5, 10, 20, 25, 40, 50, 80, 100, 200];
@@ -107,7 +108,7 @@ class PastMaker {
     }
   }
 
-  /** Splits holdings and pays dividends. */
+  /** Applies stock splits to the holdings, and pays dividends. */
   #applyActions({ date }: BookDay, index: number): void {
     const { days, market, simulated } = this.#options;
     const { holdings, entitlements } = this.#past;
@@ -315,7 +316,9 @@ export function changeHolding(
 ): boolean {
   const held = holdings.get(symbol) ?? { quantity: 0n, costCents: 0n };
   const quantity = held.quantity + change;
-  if (quantity < 0n) throw new RangeError(`Cannot sell ${-change} of "${symbol}": ${held.quantity} are held`);
+  if (quantity < 0n) {
+    throw new RangeError(`Cannot sell ${-change} of "${symbol}": the account holds ${held.quantity}`);
+  }
   if (quantity === 0n) {
     holdings.delete(symbol);
     return true;
@@ -357,6 +360,6 @@ function toSecond(day: BookDay, tradingSecond: number): number {
 
 function pick<T>(values: readonly T[], next: Stream): T {
   const value = values[Math.floor(next() * values.length)];
-  if (value === undefined) throw new RangeError("Cannot choose: nothing to choose from");
+  if (value === undefined) throw new RangeError("Cannot choose a value: the list is empty");
   return value;
 }

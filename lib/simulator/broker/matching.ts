@@ -12,9 +12,9 @@
  *
  * Odd lots of Hong Kong have a market of their own, which `odd_lots.ts` describes.
  *
- * A fill never exceeds what the market trades: a level of the book is taken once, and of each trade the account's
- * orders get a quarter, but at least one lot. Both are less than a real queue would give, so a program that works
- * here meets partial fills.
+ * A fill never exceeds what the market trades. The volume of a level of the book can be taken only once. Of the part of
+ * a trade that is left after the volume ahead, the account's orders get a quarter, but at least one lot. A real queue
+ * would give more, so a program meets partial fills more often here.
  *
  * @module
  */
@@ -37,7 +37,7 @@ export interface Match {
   session?: ExtendedSession;
 }
 
-/** The account's orders together get at most the volume of a trade divided by this number. */
+/** The account's orders together get the volume of a trade divided by this number, but at least one lot. */
 const SHARE_OF_TRADE = 4n;
 /** The order book changes every three seconds, as in `market/book.ts`. */
 const BOOK_MS = 3_000;
@@ -83,7 +83,7 @@ export class Matching {
     return order.next = next;
   }
 
-  /** Returns whether an order takes part in an auction that it has not yet been through. */
+  /** Returns whether an order will still take part in an auction of its day. */
   #joins({ book, day, orderType, readyAt, scannedUntil }: LiveOrder, auction: AuctionName): boolean {
     if (book !== "hk" || orderType === "odd-lot" || orderType === "special-limit") return false;
     const matchAt = this.#auctions.matchAt(day, auction);
@@ -105,7 +105,8 @@ export class Matching {
     }
     const after = Math.max(readyAt, order.scannedUntil);
     if (after >= horizon) return undefined;
-    // An order that has not reached the exchange waits for any trade, a resting order for a trade at its limit.
+    // An order that is not in a queue yet waits for any trade. An order in a queue waits for a trade at or beyond its
+    // limit.
     const holds = (range: Range) =>
       order.ahead === undefined || reaches(order, order.isSell ? range.high : range.low);
     const at = tape.find(symbol, after, horizon, holds);
@@ -142,7 +143,8 @@ export class Matching {
   }
 
   /**
-   * Matches an order at the second in `order.next`. Returns `undefined` if the order joins its queue or stays in it.
+   * Matches an order at the second in `order.next`. Returns `undefined` if the order gets nothing, for example because
+   * it joins its queue.
    */
   match(order: LiveOrder, at: number): Match | undefined {
     delete order.next;
@@ -157,7 +159,7 @@ export class Matching {
     return order.ahead === undefined ? this.#take(order, at) : this.#wait(order, at, order.ahead);
   }
 
-  /** Returns whether the market fills a part of an order up to an instant. Nothing changes. */
+  /** Returns whether the market fills a part of an order up to an instant. Changes nothing. */
   willFill(order: LiveOrder, until: number): boolean {
     const trial = { ...order, slices: [...order.slices] };
     const taken = new Map(this.#taken.get(order.book));
@@ -183,7 +185,7 @@ export class Matching {
     return isContinuous ? this.#quotation.refusal(order, at) : undefined;
   }
 
-  /** Forgets a day's taken volume. */
+  /** Forgets the volume that the orders of a book have taken. */
   clear(book: Book): void {
     this.#taken.delete(book);
   }
@@ -207,7 +209,7 @@ export class Matching {
     return { price, quantity, rule: `${auction}-auction` };
   }
 
-  /** Takes the best level of the other side that is left, or joins the queue. */
+  /** Takes from the best level of the other side that has volume left. If there is none, the order joins the queue. */
   #take(order: LiveOrder, at: number): Match | undefined {
     const { instrument: { symbol }, isSell, book, futures, day } = order;
     if (order.fills.length === 0 && at < day.closeAt) {

@@ -54,8 +54,8 @@ export function amountOf(price: bigint, quantity: bigint, multiplier = 1n): bigi
 }
 
 /**
- * Returns the mean price for an amount; zero for the quantity zero. A price with infinite decimals is rounded so finely
- * that price times quantity still gives the amount to the cent, for quantities below 100 million.
+ * Returns the mean price for an amount; zero for the quantity zero. The price is rounded to ten decimals. It still
+ * gives the amount to the cent, as long as quantity times multiplier is below 100 million.
  */
 export function meanPrice(cents: bigint, quantity: bigint, multiplier = 1n): bigint {
   return quantity === 0n ? 0n : divideHalfUp(cents * PRICES_PER_CENT, quantity * multiplier);

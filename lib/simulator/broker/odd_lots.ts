@@ -2,10 +2,10 @@
  * Simulates Hong Kong's market for odd lots: orders of less than one board lot.
  *
  * The automatic matching of the exchange does not accept such orders. They are listed on a separate board, without
- * priority by price or time, until another participant takes a whole order by hand, usually at a worse price than that
- * of board lots. Sources: `orion`, `oddlot-hk`; a table in `docs/simulator.md` lists them. How often a participant
- * looks at the board, and at which prices, is not published. Here the seed decides both: in most periods of five
- * minutes, one participant buys at a discount and sells at a premium.
+ * priority by price or time, until another participant takes a whole order by hand, usually at a worse price than the
+ * price of board lots. Sources: `orion`, `oddlot-hk`; a table in `docs/simulator.md` lists them. How often a
+ * participant looks at the board, and at which prices, is not published. Here the seed decides both: in most periods of
+ * five minutes, one participant buys at a discount and sells at a premium.
  *
  * @module
  */
@@ -26,7 +26,7 @@ interface Visit {
 
 const EVERY_MS = 5 * MINUTE_MS;
 const SECOND_MS = 1_000;
-/** Part of the periods in which a participant looks at the board. */
+/** Fraction of the five-minute periods in which a participant looks at the board. */
 const PRESENT = 0.7;
 /** Smallest and largest distance, in ten-thousandths of the price. */
 const LEAST = 30;

@@ -60,7 +60,8 @@ const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-marke
 const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
 
 /**
- * Places an order and returns it. An order above the single-order maximum is split; then returns the first part.
+ * Places an order and returns it. An order above the single-order maximum is split into several orders; the first of
+ * them is returned.
  */
 export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const { market, symbol, side, orderType } = terms;
@@ -147,7 +148,9 @@ function checkMeans(
 ): void {
   const { instrument: { symbol }, book } = draft;
   if (isSell) {
-    if (quantity > sellable) throw refused(`insufficient holdings of "${symbol}": ${sellable} can be sold`);
+    if (quantity > sellable) {
+      throw refused(`insufficient holdings of "${symbol}": the sellable quantity is ${sellable}`);
+    }
     return;
   }
   if (cost > state.available(bookRules[book].currency, except)) {
@@ -179,8 +182,8 @@ export function addOrder(
 }
 
 /**
- * Records a rejected order that no call placed, so that no caller gets an answer: for example, the order of a triggered
- * conditional order.
+ * Records a rejected order that no call placed, such as the order of a triggered conditional order. No caller waits for
+ * an answer.
  */
 export function addRejected(state: State, terms: OrderTerms, reason: Refusal): LiveOrder | undefined {
   const instrument = state.market.instrument(terms.symbol);
@@ -261,7 +264,7 @@ export function amendOrder(
   checkPause(state, { instrument, isSell, orderType, price });
   checkQuotation(state, { ...order, price });
   const filled = filledOf(order);
-  if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);
+  if (quantity <= filled) throw refused(`the filled quantity of order "${order.id}" is already ${filled}`);
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const most = BigInt(state.mostLots[book] * instrument.lotSize);
   const own = least(quantity, most);
@@ -310,7 +313,7 @@ export function amendPlace(
   order.slices = [leftOf(order)];
 }
 
-/** Fills an order with what the market gives it. */
+/** Records what the market gives an order as a fill of the order, and returns the fill. */
 export function fillOrder(state: State, order: LiveOrder, { price, quantity, ...why }: Match): LiveFill {
   const today = state.today[order.book];
   const id = `${order.id}-${order.fills.length + 1}`;
@@ -339,7 +342,8 @@ export function settleFill(state: State, order: LiveOrder, { price, quantity }: 
 }
 
 /**
- * Cancels the open orders of a book, except those for which `lasts` returns true and those that are valid for longer.
+ * Cancels the open orders of a book, except those for which `lasts` returns true and futures orders that are valid
+ * beyond this day.
  */
 export function expireOrders(state: State, book: Book, lasts: (order: LiveOrder) => boolean): void {
   for (const order of state.openOrders(book)) {

@@ -50,8 +50,8 @@ export function makePastOrders(past: Past, simulated: SimulatedMarket): PastOrde
   past.days.forEach(({ date }, day) => {
     const orders = Array.from({ length: past.orderCounts[day] ?? 0 }, (_, each) => place + each);
     place += orders.length;
-    // The market has no prices before its first day. The simulator takes them from later days, so no trigger can be
-    // checked.
+    // The market has no prices before its first day. The simulator invents such prices from later days, so no trigger
+    // can be checked.
     if (date < FIRST_DATE) return;
     const filled = orders.filter((order) => (past.orderFillCount[order] ?? 0) > 0)
       .map((order) => readOrder(past, order, simulated))
@@ -86,7 +86,9 @@ function readOrder(past: Past, order: number, simulated: SimulatedMarket): PastO
   const day = past.days[past.orderDay[order] ?? 0]!; // an order has a day
   const symbol = past.symbols[past.orderSymbol[order] ?? 0] ?? "";
   const instrument = simulated.instrument(symbol, day.date);
-  if (instrument === undefined) throw new RangeError(`Cannot find "${symbol}": not traded here`);
+  if (instrument === undefined) {
+    throw new RangeError(`Cannot find "${symbol}": the simulated market does not trade it`);
+  }
   const [first, count] = [past.orderFirstFill[order] ?? 0, past.orderFillCount[order] ?? 0];
   let [filled, filledCents] = [0n, 0n];
   for (let fill = first; fill < first + count; fill++) {

@@ -37,8 +37,8 @@ export function toGridUnits(price: bigint): number {
 }
 
 /**
- * Returns the bar of a date. A date before the first stored day has no bar, so it is mirrored around that day: ten days
- * before become ten days after. Then takes the first bar on or after the mirrored date.
+ * Returns the bar of a date. A date before the first stored day has no bar, so it is mirrored around that day: the date
+ * ten days before it becomes the date ten days after it. Then takes the first bar on or after the mirrored date.
  */
 function barOf(market: SimulatedMarket, symbol: string, date: string) {
   const found = market.dayBar(symbol, date);

@@ -2,9 +2,9 @@
  * Finds the pauses that large moves of a price cause: Hong Kong's volatility control mechanism, for stocks and index
  * futures, and the price bands of the United States (limit up, limit down).
  *
- * The price path of a day is given, so its pauses are too: the same seed gives the same pauses, whatever the account
- * does. The path itself continues in a pause, but its trades outside the allowed prices fill no order of the account,
- * and trigger no conditional order.
+ * The price path of a day does not depend on the account. So its pauses do not depend on the account either: the same
+ * seed gives the same pauses. The path itself continues in a pause, but its trades outside the allowed prices fill no
+ * order of the account, and trigger no conditional order.
  *
  * - **Hong Kong's stocks:** a trade more than 10% from the price five minutes earlier starts a pause of five minutes,
  *   in which only prices within these 10% trade. There is at most one pause per morning and one per afternoon. No pause
@@ -16,8 +16,8 @@
  *   price is the mean of the last five minutes' trades; a new mean replaces it only if it differs by 1% or more. If the
  *   previous close is 3.00 or less, the band is 20% instead of 5%. If the previous close is below 0.75, the band is
  *   75%, but at most 0.15. A trade at or beyond the band starts 15 seconds in which only prices within the band trade.
- *   A trade strictly inside the band ends this early. If there is none, nothing trades for five minutes, or until the
- *   close. Options pause with their stock. Source: `luld2`.
+ *   A trade strictly inside the band ends the 15 seconds early. If there is no such trade, nothing trades for five
+ *   minutes, or until the close. Options pause with their stock. Source: `luld2`.
  *
  * A table in `docs/simulator.md` lists the sources.
  *
@@ -104,7 +104,7 @@ export class Pauses {
     const bar = this.#market.dayBar(symbol, date);
     if (percent === undefined || bar === undefined) return [];
     const [low, high] = [readPrice(bar.low), readPrice(bar.high)];
-    // A day whose whole range is smaller has no such move; most days end here.
+    // If the whole range of the day is smaller, the day has no such move. This is so on most days.
     if ((high - low) * 100n < low * percent) return [];
     const trades = this.#market.prints(symbol, openAt - SECOND_MS, closeAt)
       .map(({ at, price, volume }) => ({ at, price: readPrice(price), volume: BigInt(volume) }));
@@ -154,7 +154,7 @@ function coolingOffs(
       if (at < free || at >= ends || reference === undefined) continue;
       const distance = reference * percent / 100n;
       const [lowest, highest] = [reference - distance, reference + distance];
-      // Only prices on the grid trade, so the limits are the first ones within the distance.
+      // Only prices on the grid trade, so the limits are the outermost grid prices within the distance.
       const band = {
         low: (lowest + tick(lowest) - 1n) / tick(lowest) * tick(lowest),
         high: highest / tick(highest) * tick(highest),

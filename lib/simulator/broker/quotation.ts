@@ -12,7 +12,7 @@
  *
  * Stock Connect:
  *
- * - The price cage: no purchase more than 2% above the best ask, and no sale more than 2% below the best bid. If 2% are
+ * - The price cage: no purchase more than 2% above the best ask, and no sale more than 2% below the best bid. If 2% is
  *   less than 0.10, the distance is 0.10. Funds are exempt.
  * - No purchase more than 3% below the best bid.
  *

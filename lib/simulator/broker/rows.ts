@@ -109,7 +109,7 @@ export function fillRow(order: OrderFacts, fill: FillFacts): Fill {
   };
 }
 
-/** Groups of journal types; the broker's own codes are not published. */
+/** Invented codes for groups of journal types, because the broker's own codes are not published. */
 const GROUPS: Partial<Record<FundJournalType, string>> = {
   "buy-securities": "1",
   "sell-securities": "1",

@@ -3,8 +3,8 @@
  *
  * A trading day lasts until it is cleared, some hours after the close. Until then its orders, fills and journal lines
  * are in today's lists. Clearing computes the fees, merges Hong Kong's fills, and moves everything into the history
- * lists. After that, today's lists contain only futures orders that are valid for longer. The day of the futures is
- * cleared before the night session begins, because the night session belongs to the next day.
+ * lists. After that, today's lists contain only futures orders that stay valid after that day. The day of the futures
+ * is cleared before the night session begins, because the night session belongs to the next day.
  *
  * @module
  */
@@ -36,7 +36,7 @@ const DAY_MS = 24 * HOUR_MS;
 interface BookRules {
   mic: Mic;
   currency: AccountCurrency;
-  /** Hours from the close to clearing. */
+  /** Hours from the close of the stocks to clearing, for futures too. */
   clearingHours: number;
   /** First digit of order numbers. */
   digit: number;
@@ -118,20 +118,23 @@ export function dayAt(calendars: Calendars, book: Book, at: number): BookDay {
   for (let day = at - 2 * DAY_MS;; day += DAY_MS) {
     const date = new Date(day).toISOString().slice(0, 10);
     const session = calendars.sessionOn(mic, date);
-    if (session === "unknown") throw new RangeError(`Cannot find a trading day after ${date}: no calendar`);
+    if (session === "unknown") {
+      throw new RangeError(`Cannot find the trading day of ${mic}: its calendar does not cover ${date}`);
+    }
     if (session === "closed") continue;
     const found = makeDay(calendars, book, session);
     if (found.clearingAt > at) return found;
   }
 }
 
-/** Returns up to `count` days before a date, oldest first; fewer if the calendar starts later. */
+/** Returns the last `count` trading days before a date, oldest first. Returns fewer near the start of the calendar. */
 export function daysBefore(calendars: Calendars, book: Book, date: string, count: number): BookDay[] {
   const { mic } = bookRules[book];
   const { from } = calendars.coverage(mic);
   const days: BookDay[] = [];
   let before = date;
-  // No holiday is longer than a fortnight, so the search stays within the calendar.
+  // `previousSession` throws if it must look before the calendar. No holiday is longer than a fortnight, so stop 14
+  // days after the calendar's start.
   const first = new Date(Date.parse(`${from}T00:00:00Z`) + 14 * DAY_MS).toISOString().slice(0, 10);
   while (days.length < count && before > first) {
     const session = calendars.previousSession(mic, before);

@@ -8,7 +8,7 @@
  */
 import { divideHalfUp, readPrice, writePrice } from "./money.ts";
 
-/** Parts of a position's value that the account needs, in percent. */
+/** Initial and maintenance margin, in percent of a position's value. */
 const INITIAL = 50n;
 const MAINTENANCE = 30n;
 

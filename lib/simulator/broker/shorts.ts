@@ -2,8 +2,8 @@
  * Applies the rules of short positions in stocks, if the simulated account may have them.
  *
  * A short position is a holding with a negative quantity and a negative cost: the proceeds of its sales. The proceeds
- * stay in the cash, but are reserved with the initial margin until the position is closed. Interest is charged each
- * night.
+ * stay in the cash. Until the position is closed, the account reserves the cash that closing it would cost, and the
+ * initial margin. Interest is charged each night.
  *
  * - **Hong Kong:** in continuous trading, a short sale must not have a price below the best ask. In the auctions, a
  *   short sale must be an at-auction limit order, and its price must not be below the reference price. Source: `short`,
@@ -101,15 +101,15 @@ export function checkShort(state: State, order: ShortOrder, except?: LiveOrder):
   if (!isSell) {
     const most = closable(state, market, symbol, except);
     if (quantity > most) {
-      throw refused(`only ${most} of the short position in "${symbol}" can be bought back`);
+      throw refused(`only ${most} shares of the short position in "${symbol}" can be bought back`);
     }
     return;
   }
   if ((state.holdings[market].get(symbol)?.quantity ?? 0n) > 0n) {
-    throw refused(`"${symbol}" is held: sell the holding first`);
+    throw refused(`the account holds "${symbol}": sell the holding first`);
   }
   const most = lendable(state, instrument, except);
-  if (quantity > most) throw refused(`only ${most} of "${symbol}" can be borrowed`);
+  if (quantity > most) throw refused(`only ${most} shares of "${symbol}" can be borrowed`);
   const margin = marginOf(amountOf(frozenPrice, quantity, 1n));
   if (margin > state.available(bookRules[market].currency, except)) {
     throw refused("insufficient margin for this short sale");

@@ -146,7 +146,10 @@ export class State {
     this.today = Object.fromEntries(books.map((book) => [book, start(book)])) as Record<Book, Today>;
   }
 
-  /** Returns the prices at which an order trades: also those outside the regular hours if it is for extended hours. */
+  /**
+   * Returns the prices at which an order trades: also prices outside the regular hours if the order is for extended
+   * hours.
+   */
   tapeOf({ extended }: { extended: boolean }): Tape {
     return extended ? this.#extendedTape : this.tape;
   }

@@ -22,7 +22,10 @@ interface CallsOptions {
   barsNeedSubscription: boolean;
 }
 
-/** Operations that an endpoint handles itself. Bars are among them, because they need a subscription. */
+/**
+ * Operations that an endpoint handles itself. Bars are among them, because the endpoint checks whether their security
+ * is subscribed.
+ */
 type OwnNames = Exclude<EndpointName, `platform.${string}`> | "quotes.bars";
 
 /** Accepts calls in the broker's format and returns results with hsgate's names. */

@@ -21,7 +21,7 @@ import type { HttpAnswer } from "../../endpoints/http_server.ts";
 import { HttpProblem, type HttpRequest, mediaTypeOf } from "../../endpoints/http_input.ts";
 import type { MovableClock } from "./core.ts";
 
-/** What the control routes show and change. */
+/** How the control routes read the simulator's state and process its events. */
 export interface ControlView {
   /** Returns the simulator's state for the answer. */
   state: () => object;

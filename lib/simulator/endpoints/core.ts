@@ -24,15 +24,16 @@ export interface CoreOptions {
   fillsPerDay?: number;
   /** The trading days of the exchanges. @default the built-in calendars */
   calendars?: Calendars;
-  /** Maximum number of lots of a single order, by market; the broker splits a larger one. @default the broker's */
+  /** Maximum number of lots of a single order, by market. A larger order is split. @default see `MOST_LOTS` */
   mostLots?: BrokerOptions["mostLots"];
   /** Whether the account may sell stocks short. @default false */
   shorts?: boolean;
   /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
   script?: ScriptSource;
   /**
-   * Shapes of a real broker's answers, from a report of `hsgate probe`. If a call has a shape, its answer has this
-   * shape and replaces the simulated answer.
+   * Shapes of a real broker's answers, from a report of `hsgate probe`: the members with their types and lengths,
+   * without their values. A call that has a shape gets an invented answer of this shape instead of the simulated
+   * broker's answer.
    *
    * @default none
    */

@@ -33,7 +33,7 @@ export interface PlatformCredentials {
   loginPassword: string;
 }
 
-/** Returns the login of a seed. No phone number in China begins with 100. */
+/** Returns the login of a seed. The phone number is invented: no number in China begins with 100. */
 export function platformCredentials(seed: number): PlatformCredentials {
   const digest = createHash("sha256").update(`login of simulator ${seed}`).digest();
   const digits = String(digest.readUInt32BE(0) % 100_000_000).padStart(8, "0");

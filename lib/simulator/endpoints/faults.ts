@@ -117,7 +117,9 @@ interface Entry {
   fault: Fault;
   left: number;
   skip: number;
-  /** Returns whether the fault can strike now; present for faults of a script. */
+  /**
+   * Returns whether the fault can strike now; present for faults that strike only at times, such as those of a script.
+   */
   isNow: (() => boolean) | undefined;
   /** Called at each strike. */
   onStruck: (() => void) | undefined;
@@ -170,7 +172,7 @@ export class Faults {
    * @param isNow Returns whether the fault can strike now. A fault that has this function stays armed when
    * {@linkcode clear} disarms the others. @default always
    * @param onStruck Called at each strike.
-   * @returns A function that disarms it.
+   * @returns A function that disarms the fault.
    * @throws {TypeError} If a member is invalid or unknown.
    */
   arm(fault: Fault, isNow?: () => boolean, onStruck?: () => void): () => void {
@@ -181,7 +183,7 @@ export class Faults {
     return () => this.#remove(entry);
   }
 
-  /** Disarms all faults except those of a script; the counts are kept. */
+  /** Disarms all faults except those that were armed with `isNow`, such as the faults of a script. Keeps the counts. */
   clear(): void {
     const kept = this.#entries.filter(({ isNow }) => isNow !== undefined);
     this.#entries.splice(0, Infinity, ...kept);
@@ -206,7 +208,7 @@ export class Faults {
     }));
   }
 
-  /** Calls the listener for every fault that is armed. Returns a function that removes it. */
+  /** Calls the listener each time a fault is armed. Returns a function that removes the listener. */
   onArmed(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

@@ -67,8 +67,8 @@ export function spoilPage(faults: Faults, call: PagedCall): unknown {
 }
 
 /**
- * Returns the page of a list to which faults have added rows at the start, so that each row moves back. Cursors are
- * positions in the list.
+ * Returns the page of a list to which faults have added rows at the start. Each added row moves all other rows back by
+ * one. Cursors are positions in the list.
  */
 function withInserted(faults: Faults, call: PagedCall, params: PageParams): unknown {
   const { operation, result, answer } = call;

@@ -1,5 +1,6 @@
 /**
- * Answers calls in shapes that a real broker has shown, instead of with the answers of the simulated broker.
+ * Invents answers whose structure comes from a real broker's answers in a probe report. A call that has such a shape
+ * gets an invented answer instead of the simulated broker's answer.
  *
  * @module
  */
@@ -44,7 +45,7 @@ export class ShapedAnswers {
     }));
   }
 
-  /** Checks that every answer can be sent. @throws {ShapeError} If one does not fit its message. */
+  /** Checks that every answer can be sent. @throws {ShapeError} If an answer does not fit its message. */
   async check(): Promise<void> {
     const messages = await loadMessages();
     for (const { shape, answers, last } of this.#shapes) {
@@ -88,7 +89,8 @@ export class ShapedAnswers {
       shape.operation === operation.name && shape.answer.over === over
     ).toSorted((a, b) => likeness(b.shape) - likeness(a.shape));
     if (found === undefined) return undefined;
-    // Every list ends after its first page; otherwise its invented cursors would lead in a circle.
+    // Every list ends after its first page. Otherwise a client that follows the invented cursors would never reach the
+    // end.
     const { cursor = "0", page = 1 } = params as { cursor?: string; page?: number };
     if (operation.paging !== undefined && (cursor !== "0" || page > 1)) return found.last;
     const nth = this.#next.get(found.shape) ?? 0;

@@ -1,6 +1,5 @@
 /**
- * Keeps the subscriptions of clients and sends their pushes: a quote is pushed when it differs from the last
- * push.
+ * Keeps the subscriptions of clients and sends their pushes. Market data is pushed when it differs from the last push.
  *
  * @module
  */
@@ -59,7 +58,7 @@ export class Subscriptions {
     if (all.size > maxSubscriptions) {
       throw refusalOfCode(
         "invalid-parameter",
-        `at most ${maxSubscriptions} securities can be subscribed, this would make ${all.size}`,
+        `at most ${maxSubscriptions} securities can be subscribed; with this request there would be ${all.size}`,
       );
     }
     for (const security of securities) {

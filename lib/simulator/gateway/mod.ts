@@ -11,7 +11,7 @@
  *   fault cuts the stream.
  * - A subscription is pushed at the next check of the market, and then whenever the market has changed since the last
  *   check.
- * - The push serial counts over all connections.
+ * - Pushes have one sequence of serials for all connections.
  *
  * @module
  */

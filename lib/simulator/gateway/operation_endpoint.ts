@@ -1,5 +1,5 @@
 /**
- * Answers HTTP requests to operations: the checks around a call, and the faults before and after it.
+ * Answers HTTP requests to operations. Checks each request, and applies the injected faults before and after the call.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import type { TradeLogin } from "../endpoints/trade_login.ts";
 interface OperationEndpointOptions {
   calls: Calls;
   faults: Faults;
-  /** Shapes of a real broker's answers; a call with a shape gets no simulated answer. @default none */
+  /** Shapes of a real broker's answers. A call that has one gets an invented answer of this shape. @default none */
   shapedAnswers?: ShapedAnswers;
   login: TradeLogin;
   /** Waits; returns early when the gateway closes. */

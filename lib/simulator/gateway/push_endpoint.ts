@@ -72,8 +72,8 @@ export class PushEndpoint {
   }
 
   /**
-   * Applies one strike of an immediate `cut-push` fault: closes the open connections. If the fault has strikes left,
-   * they close later connections.
+   * Applies a `cut-push` fault without `bytes`: closes all open connections at once. If the fault may strike again
+   * (`times`), it also closes the connections that open later.
    */
   #cutNow(): void {
     if (this.connections === 0) return;

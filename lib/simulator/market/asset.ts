@@ -1,5 +1,6 @@
 /**
- * Defines the form in which stocks, futures and options have prices: day bars, paths within the days, and a price grid.
+ * Defines `Asset`, the common interface of stocks, futures and options: day bars, price paths within the days, and a
+ * price grid.
  *
  * @module
  */
@@ -31,7 +32,7 @@ export interface Asset {
   path(index: number): DayPath;
   /**
    * Returns the close before a day. If the day is an ex-date, this close is adjusted for the dividend or the split.
-   * Absent for futures and options.
+   * Absent for options, and for the regular hours of a future that no script changes.
    */
   reference?(index: number): number;
   /** Returns whether a script has stopped trading at an instant; absent without a script. */

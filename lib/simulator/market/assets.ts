@@ -25,7 +25,7 @@ const TIMELINE: Record<Market, TimelineName> = { hk: "XHKG", us: "XNYS", shangha
 /** Assumed number of tradable shares, in days of average volume. */
 const FLOAT_DAYS = 250;
 
-/** Yearly cost of carry of a future, as a share of the index. */
+/** Yearly cost of carry of a future, as a fraction of the index. */
 const FUTURE_CARRY = 0.02;
 
 /** Finds the assets of one seed by symbol. */
@@ -115,7 +115,9 @@ export class Assets {
     if (held === undefined) {
       const stock = (symbol: string) => {
         const row = listing(symbol);
-        if (row === undefined) throw new RangeError(`Cannot find "${symbol}" of index "${name}": not listed`);
+        if (row === undefined) {
+          throw new RangeError(`Cannot find "${symbol}" of index "${name}": there is no such listing`);
+        }
         return this.#series(row);
       };
       held = { series: new IndexSeries(name, stock), paths: new Map() };

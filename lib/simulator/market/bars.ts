@@ -94,7 +94,7 @@ function viewsOf(pieces: readonly Piece[], previous: number, multiplier: number)
   });
 }
 
-/** Returns the part of a day up to an instant, or `undefined` before its open. */
+/** Returns the bar of a day up to an instant, or `undefined` before the day's open. */
 function dayPiece(asset: Asset, days: Days, day: TradingDay, at: number): Piece | undefined {
   const { date, openAt: timestamp, index } = day;
   const { open, high, low, close, volume } = asset.bar(index);

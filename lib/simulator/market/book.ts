@@ -1,9 +1,9 @@
 /**
  * Computes the order book and the broker queue around the last price.
  *
- * In the regular hours the last price is the best bid or the best ask; outside them both are some steps away from it.
- * Further levels follow the grid. Sizes change every three seconds while the market trades, and not at all at
- * other times.
+ * In the regular hours, the last price is the best bid or the best ask. In the other sessions, each of the two is up to
+ * five price steps further away. Further levels follow the grid. Sizes change every three seconds while the market
+ * trades, and with each new last price. They do not change at other times.
  *
  * @module
  */
@@ -38,7 +38,7 @@ const BROKERS = Array.from({ length: 40 }, (_, index) => ({
   name: `Simulated broker ${index + 1}`,
 }));
 
-/** Returns a random stream that changes every few seconds while the market trades, and not at other times. */
+/** Returns a random stream. It changes every three seconds while the market trades, and with each new last price. */
 function streamAt({ asset, day, last }: AssetState, at: number, seed: number, purpose: string) {
   const moment = Math.floor(lastOpenInstant(day, at) / REFRESH_MS);
   return randomFrom(mix(seed, hashText(`${purpose}:${asset.symbol}`), moment, last));
@@ -52,7 +52,7 @@ function limitsOf({ asset, day, previousClose }: AssetState): { low: number; hig
     : { low: toUnits(limits.low), high: toUnits(limits.high) };
 }
 
-/** Returns the book. A side has fewer levels if the grid or a price limit ends it. */
+/** Returns the book. A side has fewer levels if its prices reach zero or a price limit. */
 export function makeBook(
   state: AssetState,
   { at, seed, levels = 10, feed }: BookOptions & { at: number; seed: number },

@@ -17,14 +17,14 @@ import { LEAST_PER_MINUTE, makePath } from "./path.ts";
 import { bell, hashText, mix } from "./random.ts";
 import { timelineOf } from "./timeline.ts";
 
-/** Smallest and largest part of the day's volume that a session trades. */
+/** Smallest and largest fraction of the day's volume that a session trades. */
 const PART_OF_DAY: Record<ExtendedSession, [number, number]> = {
   "pre-market": [0.004, 0.015],
   "after-hours": [0.008, 0.03],
   "night": [0.08, 0.25],
 };
 
-/** How far a session goes beyond its first and last price, as a part of the day's range. */
+/** How far a session typically goes beyond its first and last price, as a fraction of the day's range. */
 const REACH = 0.25;
 
 /** Largest difference of the prices of a night session from the close of the day session, in percent. */

@@ -41,7 +41,7 @@ export class Grid {
   /** Returns the step at a price. A price on the edge belongs to the lower band. */
   tick(price: number): number {
     const index = this.#upTo.findIndex((edge) => price <= edge);
-    // every table has a band, so there is always a last step
+    // Every table has a band, so there is always a last step.
     return this.#ticks[index === -1 ? this.#ticks.length - 1 : index] ?? 1;
   }
 

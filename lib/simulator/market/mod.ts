@@ -1,12 +1,13 @@
 /**
- * Simulates the market: every price, bar, book and chain follows from a seed and an instant.
+ * Simulates the market: every price, bar, order book and option chain follows from a seed and an instant.
  *
  * The market has no clock and no randomness of its own. All views come from the same price path. So at one instant the
  * quote's last price, the last tick, the end of the time line and the close of the running minute bar are equal.
  *
- * - Before a day's open (from the order input hours on) the quote shows the previous close and no volume.
+ * - From the start of the order input or pre-market hours until the open, the quote shows the previous close and no
+ *   volume.
  * - After the close the quote shows the day's bar until the next day starts.
- * - After the last stored bar, 2025-08-15, a generated continuation runs on the real trading days.
+ * - After the last stored bar (2025-08-15), the prices are generated, for the real trading days.
  * - After the end of the calendar, the market stays at its last close.
  *
  * A script can move prices and halt trading, as `scripted.ts` describes.
@@ -73,7 +74,7 @@ export interface OptionFilter {
   type?: "call" | "put";
 }
 
-/** Options of the methods about the market's trades. */
+/** Chooses the sessions that a method covers. */
 export interface OpenOptions {
   /**
    * Whether to include the sessions outside the regular hours: pre-market and after-hours trading of the United States,
@@ -119,7 +120,7 @@ const AUCTIONS = { before: 30 * 60_000, after: 10 * 60_000 };
 
 const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNECT_SZ" };
 
-/** A market with views for any instant, in any order. */
+/** A simulated market. Its methods accept any instant, and you can call them in any order of time. */
 export class SimulatedMarket {
   /** The trading days of its exchanges. */
   readonly calendars: Calendars;
@@ -146,7 +147,9 @@ export class SimulatedMarket {
   #asset(symbol: string): Asset {
     return this.#found.get(symbol, () => {
       const asset = this.#assets.find(symbol);
-      if (asset === undefined) throw new RangeError(`Cannot find "${symbol}": not traded here`);
+      if (asset === undefined) {
+        throw new RangeError(`Cannot find "${symbol}": the simulated market does not trade it`);
+      }
       return asset;
     });
   }
@@ -183,7 +186,7 @@ export class SimulatedMarket {
     return shown === undefined ? this.#state(symbol, at) : this.#days.state(shown, at);
   }
 
-  /** Returns the night session of a future that has begun since its last day session, in the form of an asset. */
+  /** Returns a future's night session, if it has begun after the latest regular session, in the form of an asset. */
   #night(symbol: string, at: number): Asset | undefined {
     const { timeline } = this.#asset(symbol);
     const date = timeline.days[timeline.indexAt(at)]?.date ?? "";
@@ -201,7 +204,7 @@ export class SimulatedMarket {
   /**
    * Returns an instrument, or `undefined` if the symbol is not traded.
    *
-   * @param date Day of the lot size, `yyyy-MM-dd`. @default the last known day
+   * @param date Day whose lot size the instrument shows, `yyyy-MM-dd`. @default the last known day
    */
   instrument(symbol: string, date = "9999-12-31"): Instrument | undefined {
     const asset = this.#assets.find(symbol);
@@ -257,7 +260,7 @@ export class SimulatedMarket {
 
   #optionInputs(contract: OptionTerms, { day }: AssetState, at: number): OptionInputs {
     const stock = this.#asset(contract.underlying);
-    // an expired option keeps the stock price of its last instant
+    // An expired option keeps the stock price of its last instant.
     const until = Math.min(
       at,
       day.index === this.#asset(formatOptionCode(contract)).lastIndex ? day.closeAt : at,
@@ -301,7 +304,7 @@ export class SimulatedMarket {
     return String(makeQueue(state, { at, seed: this.#seed, price: toUnits(price), isBid }));
   }
 
-  /** Returns the broker queue; empty outside Hong Kong. */
+  /** Returns the broker queue of a Hong Kong stock; for any other instrument, both sides are empty. */
   brokers(symbol: string, at: number): BrokersView {
     return makeBrokers(this.#state(symbol, at), at, this.#seed);
   }
@@ -374,7 +377,8 @@ export class SimulatedMarket {
   }
 
   /**
-   * Returns the option codes of an expiry by strike, calls before puts; empty if the expiry is not listed.
+   * Returns the option codes of an expiry: all calls by strike, then all puts by strike; empty if the expiry is not
+   * listed.
    */
   optionCodes(underlying: string, expiry: string, { inOut, type }: OptionFilter, at: number): string[] {
     if (!this.optionExpiries(underlying, at).includes(expiry)) return [];
@@ -417,7 +421,7 @@ export class SimulatedMarket {
     return isBefore || (at >= day.closeAt && at < day.closeAt + after);
   }
 
-  /** Returns the day's exchange rates (`yyyy-MM-dd`). */
+  /** Returns the exchange rates of a date (`yyyy-MM-dd`). */
   currencyRates(date: string): CurrencyRates {
     return currencyRates(date, this.#seed);
   }

@@ -1,9 +1,10 @@
 /**
  * Defines which options exist, and the inputs of their prices on a day.
  *
- * Expiries are the next eight Fridays, the third Fridays of six months, and those of January in the next two years. If
- * a Friday is a holiday, the expiry is the Thursday before. Within a day, time to expiry and volatility are constant.
- * So an option's price depends only on the stock's price, and its day bar follows from the stock's day bar.
+ * Expiries are the next eight Fridays, the third Fridays of six months, and the third Fridays of January in the next
+ * two years. If a Friday is a holiday, the expiry is the Thursday before. Within a day, time to expiry and volatility
+ * are constant. So an option's price depends only on the stock's price, and its day bar follows from the stock's day
+ * bar.
  *
  * @module
  */

@@ -66,7 +66,9 @@ export function packBars(table: readonly Record<string, string>[]): PackedBars {
       volume: Number(volume),
     };
     if (bar.high < Math.max(bar.open, bar.close) || bar.low > Math.min(bar.open, bar.close)) {
-      throw new RangeError(`Cannot pack "${symbol}" on ${date}: open or close lies outside high and low`);
+      throw new RangeError(
+        `Cannot pack "${symbol}" on ${date}: open or close is outside the range from low to high`,
+      );
     }
     const exchange = exchangeOf(symbol);
     dates.set(exchange, (dates.get(exchange) ?? new Set()).add(date));

@@ -29,8 +29,8 @@ export function hashText(text: string): number {
 }
 
 /**
- * Returns a bell-shaped random number with mean 0 and spread 1, never beyond 3.5. It is a sum of four uniform random
- * numbers.
+ * Returns a bell-shaped random number with mean 0 and standard deviation 1, never beyond 3.5. It is a sum of four
+ * uniform random numbers.
  */
 export function bell(next: Stream): number {
   return (next() + next() + next() + next() - 2) * Math.sqrt(3);

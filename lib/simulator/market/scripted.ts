@@ -218,8 +218,8 @@ class Shape {
     const all = ticks.flat();
     const original = all.map(({ price }) => price);
     const moves = this.#moves.filter((move) => move.day === index).map((move) => {
-      // The move ends with the first tick at or after its end time. If a break begins at the end time, it ends with the
-      // last tick before the break.
+      // The move ends with the first tick at or after its end time. If a break begins at the end time, the move ends
+      // with the last tick before the break.
       const minute = minuteAt(day, move.until);
       const isBreak = day.segments.some(({ to }) => to === move.until);
       const target = isBreak ? ticks[minute]?.at(-1) : ticks[minute]?.find(({ at }) => at >= move.until);

@@ -7,17 +7,17 @@
  *   (`facts/corporate_actions.ts`), this file reverses the scaling, so a price falls on its ex-date. Most prices of
  *   00700 and 01211 then return to the grid. Other listings had more dividends, which the simulator does not know. The
  *   mainland's bars are not scaled. The bars of the United States are used unchanged.
- * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
- *   without a bar: the close stays, the other values are generated.
+ * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions without a
+ *   bar: the close is the stored or the previous close, and the other values are generated.
  * - After 2025-08-15: a random walk over the real trading days, with the volatility of the last 60 real days and
  *   a slight pull back to the last real close, so that prices stay plausible for years. The stocks of a market share a
  *   part of each day's move.
  *
  * The Hong Kong indices behind the futures follow the simulated stocks. An index starts near its level of 2024-08-16,
- * and moves each day by a fixed share of the mean move of its basket. The published index differs: it has more members,
- * which move more slowly. The share brings the simulated index near the published level a year later. The index moves
- * in the same direction as the stocks, because tests of futures need that. Levels are in units of 0.0001 points,
- * rounded to 0.01 points.
+ * and moves each day by a fixed fraction of the mean move of its basket. The published index differs: it has more
+ * members, which move more slowly. The fraction brings the simulated index near the published level a year later. The
+ * index moves in the same direction as the stocks, because tests of futures need that. Levels are in units of 0.0001
+ * points, rounded to 0.01 points.
  *
  * @module
  */
@@ -37,7 +37,7 @@ const LOOK_BACK = 60;
 /** Daily strength of the pull back to the last real close. */
 const PULL = 0.01;
 
-/** Largest daily move; mainland boards allow 10 percent. */
+/** Largest daily move. It is below the 10 percent that the mainland boards allow. */
 const MOST = 0.09;
 
 /** Day bars by the index of the day in the timeline. */
@@ -83,7 +83,7 @@ export class StockSeries implements BarSeries {
       return Math.log(bar.close / this.#afterActions(close, before, date));
     });
     this.#volatility = Math.min(0.03, Math.max(0.006, Math.sqrt(mean(moves.map((move) => move * move)))));
-    // Express the volumes in today's shares, because a split multiplies the number of shares that trade.
+    // Express the volumes in shares of the last real day, because a split multiplies the number of shares that trade.
     this.#volume = mean(
       recent.map(([date, { volume }]) =>
         this.#actions.reduce(
@@ -99,7 +99,9 @@ export class StockSeries implements BarSeries {
   bar(index: number): UnitBar {
     for (let next = this.#bars.length; next <= index; next++) this.#bars.push(this.#make(next));
     const bar = this.#bars[index];
-    if (bar === undefined) throw new RangeError(`Cannot find a bar for day ${index}: before the first`);
+    if (bar === undefined) {
+      throw new RangeError(`Cannot find a bar for day ${index}: the first day has the index 0`);
+    }
     return bar;
   }
 
@@ -215,7 +217,7 @@ function mean(values: readonly number[]): number {
 interface IndexRule {
   /** Index level before the first day, in points. */
   start: number;
-  /** Share of the basket's move that the index makes. */
+  /** Fraction of the basket's mean move by which the index moves. */
   share: number;
   /** Returns whether a Hong Kong stock is part of the index. */
   holds: (symbol: string) => boolean;
@@ -253,7 +255,7 @@ export class IndexSeries implements BarSeries {
   constructor(index: string, stock: (symbol: string) => BarSeries) {
     const rule = RULES[index];
     if (rule === undefined) {
-      throw new RangeError(`Cannot simulate index "${index}": not one of HSI, HHI, HTI`);
+      throw new RangeError(`Cannot simulate index "${index}": it is not one of HSI, HHI, HTI`);
     }
     this.#rule = rule;
     this.#basket = listings.filter(({ market, symbol }) => market === "hk" && rule.holds(symbol))
@@ -287,7 +289,7 @@ export class IndexSeries implements BarSeries {
     }
     const bar = this.#bars[index];
     if (bar === undefined) {
-      throw new RangeError(`Cannot find an index bar for day ${index}: before the first`);
+      throw new RangeError(`Cannot find an index bar for day ${index}: the first day has the index 0`);
     }
     return bar;
   }

@@ -20,7 +20,7 @@ export interface AssetState {
   day: TradingDay;
   /** The last minute that has begun, counted from 0; -1 before the open. */
   minute: number;
-  /** Close of the previous day, price units. */
+  /** Close of the previous day, adjusted if this day is an ex-date; price units. */
   previousClose: number;
   /** Totals of the day so far; `undefined` before the day's first trade. */
   totals: Totals | undefined;

@@ -50,8 +50,8 @@ export interface TradingDay {
 }
 
 /**
- * Exchange of the days, or a session outside its regular hours. `HKFUT` means the day session of Hong Kong's index
- * futures.
+ * The exchange whose trading days a timeline lists, or a session outside the regular hours. `HKFUT` is the day session
+ * of Hong Kong's index futures.
  */
 export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT" | ExtendedSession;
 
@@ -72,7 +72,7 @@ function futureHours(session: Session): { open: number; close: number } {
   return { open: minutesOf(session.open) - 15, close: minutesOf(session.close) + 30 };
 }
 
-/** The exchange whose calendar a timeline follows, if it has another name. */
+/** The exchange whose calendar a timeline follows, for each timeline that is not named after its exchange. */
 const MICS: Partial<Record<TimelineName, Mic>> = {
   "HKFUT": "XHKG",
   "pre-market": "XNYS",
@@ -148,7 +148,9 @@ export class Timeline {
   /** Returns a day by its index. @throws {RangeError} If the index is outside the calendar. */
   day(index: number): TradingDay {
     const day = this.days[index];
-    if (day === undefined) throw new RangeError(`Cannot find trading day ${index}: outside the calendar`);
+    if (day === undefined) {
+      throw new RangeError(`Cannot find trading day ${index}: this index is outside the calendar`);
+    }
     return day;
   }
 
@@ -180,7 +182,7 @@ export class Timeline {
   }
 }
 
-/** Returns the last minute of a day that has begun by an instant, counted from 0; -1 before the open. */
+/** Returns the index of the latest minute of trading that has begun at or before an instant; -1 before the open. */
 export function minuteAt(day: TradingDay, at: number): number {
   let before = 0;
   let minute = -1;
@@ -210,7 +212,7 @@ export function minuteStart(day: TradingDay, minute: number): number {
     if (left < length) return from + left * MINUTE_MS;
     left -= length;
   }
-  throw new RangeError(`Cannot find minute ${minute} of ${day.date}: the day has ${day.minutes}`);
+  throw new RangeError(`Cannot find minute ${minute} of ${day.date}: the day has ${day.minutes} minutes`);
 }
 
 /**

@@ -133,7 +133,10 @@ export interface QuoteView {
   securityStatus: number;
   /** Board lot. */
   lotSize: number;
-  /** Local time of the last trade, `yyyyMMddHHmmss`; empty before the first trade, and on a day without trades. */
+  /**
+   * Local time of the last trade, `yyyyMMddHHmmss`. Before the open, this is the last trade of the previous day. Empty
+   * if there was no trade on that day.
+   */
   tradeTime: string;
   /** Local time of the quote, same form. */
   marketTime: string;
@@ -215,7 +218,7 @@ export interface BookView {
 
 /** One entry of the broker queue (`Broker`). */
 export interface BrokerView {
-  /** Position in the queue. */
+  /** Price level of the entry, from 1 at the best price. */
   level: number;
   /** Broker code, or the number of the level if `kind` is `level`. */
   broker: string;
@@ -225,7 +228,7 @@ export interface BrokerView {
   name: string;
 }
 
-/** The broker queue; both lists are empty outside Hong Kong. */
+/** The broker queue; both lists are empty outside Hong Kong, and for futures. */
 export interface BrokersView {
   /** Brokers on the ask side. */
   asks: BrokerView[];

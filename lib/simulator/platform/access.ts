@@ -123,7 +123,7 @@ export class Tokens {
   }
 
   /**
-   * Throws if a token is not valid; otherwise extends it, because every call does.
+   * Throws if a token is not valid; otherwise extends it, because every call extends its token.
    *
    * @throws {Refusal} 1012 without a token, 1013 if a newer login has taken over, 1014 if it has expired or was
    * never issued.

@@ -160,7 +160,7 @@ export class FrameSender implements Disposable {
       frame[141] = frame[141]! ^ 0xff;
       return frame;
     }
-    // Frames under RSA do not use this padding.
+    // Frames that are encrypted with RSA do not use this padding.
     if (plain.serial === 0 || this.#sessionKey === undefined) return this.#sealing.seal(plain);
     if (strike("wrong-padding") !== undefined) return this.#sealPadded(plain, badlyPadded(plain.body));
     const other = strike("other-padding");

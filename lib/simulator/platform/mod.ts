@@ -14,7 +14,7 @@
  *   order causes immediately may arrive before the answer to that order.
  * - Rejections about the session (token, login, signature, cipher, overload) are system exceptions with the type number
  *   999. Rejections about the call have the call's own type number. A rejection with only a text gets the code 1008.
- * - Request ids and serials are not checked; an answer repeats both. Pushes count their own serials.
+ * - Request ids and serials are not checked; an answer repeats both. Pushes have their own sequence of serials.
  * - A request that cannot be read gets request id "0"; after bytes that are not frames, the connection ends.
  * - Quotes are available only on the market socket, and all other operations only on the trade socket. The wrong socket
  *   answers 1009.

@@ -69,7 +69,7 @@ const unreadable = wireError("cipher-segment", "Cannot decrypt: an armed fault m
 interface SessionListener {
   /** Called when InitConnect succeeds, before its answer. */
   opening(session: Session): void;
-  /** Called after its answer. */
+  /** Called after the answer to InitConnect. */
   opened(): void;
 }
 

@@ -45,7 +45,7 @@ export class SocketEndpoint {
     return this.#listener.addr.port;
   }
 
-  /** Sessions that are open and that no other session has taken over, oldest first. */
+  /** Sessions that are open and that no other session has replaced, oldest first. */
   get live(): Session[] {
     return [...this.#sessions].filter(({ isLive }) => isLive);
   }
@@ -88,8 +88,8 @@ export class SocketEndpoint {
     const { kind, session: options } = this.#options;
     const listener = {
       opening: (session: Session) => this.#opening(session),
-      // An immediate `cut-push` fault closes the open connections. If the fault has strikes left, they close later
-      // connections.
+      // A `cut-push` fault without `bytes` closes all open connections at once. If it may strike again (`times`), it
+      // also closes the connections that open later.
       opened: () => this.#cutNow(),
     };
     using session = new Session(conn, kind, { ...options, listener });
@@ -131,7 +131,7 @@ export class SocketEndpoint {
     }
   }
 
-  /** Marks the older trade connection as taken over, because an account has only one. */
+  /** Marks the older trade connection as replaced, because an account has only one trade connection. */
   #opening(session: Session): void {
     if (this.#options.kind !== "trade" || this.#current === session) return;
     this.#current?.displace();

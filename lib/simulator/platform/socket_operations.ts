@@ -52,7 +52,7 @@ export function responseNumberOf({ socket, wire }: SocketOperation): number {
 export const errorNumber: number = Number(ResponseType.encode("Error"));
 
 /**
- * Decodes a request's payload, with the wire's names.
+ * Decodes a request's payload. The members of the result have their wire names.
  *
  * @throws {Refusal} 1010 if the payload is not the operation's message.
  * @throws {ProtocolError} If the payload is damaged.
