@@ -24,7 +24,7 @@ import { isBuy } from "../terms.ts";
 /** Requires a price that is a multiple of the tick size. */
 export const tick: Rule = {
   name: "tick",
-  about: "a price that is not a multiple of the tick size on the day of the order",
+  about: "a price or a trigger that is not a multiple of the tick size on the day of the order",
   async check(check) {
     const { symbol, price, trigger, isConditional, market } = check.order;
     if (price === undefined || isConditional && market === "futures") return;
