@@ -171,22 +171,26 @@ export async function inspectSettingsFile(
   const text = trustedText(path, file);
   const loader = new Loader({ path, readFile, env: () => undefined });
   const parsed = await loader.parse(path, text);
-  loader.throwIssues();
   const content = isSimulators(parsed) ? { ...SIMULATED, ...parsed } : parsed;
   const members = Object.fromEntries(
     Object.entries(content).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
+  for (const [name, value] of Object.entries(members)) {
+    const { secret } = settingTable[name as SettingName] ?? {};
+    if (secret === true || value.length <= MOST_SHOWN) continue;
+    loader.wrong(`${name} (${path})`, `${value.length} characters`, `at most ${MOST_SHOWN} characters`);
+  }
+  loader.throwIssues();
   const powers = settingNames.flatMap((name) => {
     const { power, secret } = settingTable[name];
     if (power === undefined) return [];
-    const valueText = (value: string) =>
-      secret === true || value.includes("@") ? withoutSecret(value) : value;
+    const valueText = (value: string) => secret === true ? withoutSecret(value) : withoutPassword(value);
     const own = settingTable[name].file ? [name, `${name}File`] : [name];
     return own.filter((member) => member in content).map((member) => {
       const [isFile, value = "[not one value]"] = [member !== name, members[member]];
       return {
         name: member,
-        value: shortened(isFile ? value : valueText(value)),
+        value: isFile ? value : valueText(value),
         power: isFile ? `reads this file: ${power}` : power,
       };
     });
@@ -200,19 +204,23 @@ function withoutSecret(value: string): string {
   return isHttpUrl(value) ? `${new URL(value).origin}/[hidden]` : "[hidden]";
 }
 
+/** Hides the password of an address with a user, such as `postgres://user:password@host/name`. Shows paths as a whole. */
+const withoutPassword = (value: string): string =>
+  value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#:]*|[^/\\:@]+):[^/?#]*@/i, "$1:[hidden]@");
+
 /** Maximum number of warnings about names that are not settings, and of characters of such a name. */
 const [MOST_UNKNOWN, MOST_KEY] = [10, 100];
+
+/** Maximum number of characters of a settings file. The YAML reader takes more time than the text grows. */
+const MOST_CHARACTERS = 64 * 1024;
 
 /** Maximum number of names in a settings file. The search for similar names takes time for each one. */
 const MOST_MEMBERS = 1_000;
 
-/** Maximum number of characters of a value that is shown. */
+/**
+ * Maximum number of characters of a value that is not a secret. A person who trusts the file must see the whole value.
+ */
 const MOST_SHOWN = 2_000;
-
-/** Returns a value for display. Cuts a value that is longer than any real address or path, and adds its length. */
-function shortened(value: string): string {
-  return value.length <= MOST_SHOWN ? value : `${value.slice(0, MOST_SHOWN)}… (${value.length} characters)`;
-}
 
 class Loader {
   readonly issues: Issue[] = [];
@@ -326,6 +334,10 @@ class Loader {
 
   /** Parses a settings file. Adds its errors to `issues` and then returns an empty object. */
   async parse(path: string, text: string): Promise<object> {
+    if (text.length > MOST_CHARACTERS) {
+      this.wrong(path, `${text.length} characters`, `at most ${MOST_CHARACTERS} characters`);
+      return {};
+    }
     const { parse } = await loadYaml();
     let content: unknown;
     try {

@@ -5,6 +5,7 @@
  */
 import { isInside } from "../confined_paths.ts";
 import { isWithoutProxy } from "../loopback.ts";
+import { shownJson } from "../shown_text.ts";
 import { nodeCrypto } from "../std/node_crypto.ts";
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
 import { canRunAnyFile, placeOfSecrets } from "./files/named_files.ts";
@@ -66,7 +67,8 @@ export function powerText(
     : deletes
     ? "; its code can also delete any file of yours"
     : "";
-  return `${powerKinds[kind]}: ${name}${more} (${by})`;
+  // Escapes show that a name contains characters that nobody can see. Otherwise two programs could look the same.
+  return `${powerKinds[kind]}: ${shownJson(name)}${more} (${by})`;
 }
 
 /**

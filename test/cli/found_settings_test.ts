@@ -146,6 +146,42 @@ Deno.test("every setting except three harmless ones needs trust, and so does a s
   assertEquals(seen, inFiles);
 });
 
+Deno.test("trust hides only the password of an address, and shows every path as a whole", async () => {
+  await using w = await world();
+  await Deno.mkdir(`${w.dir}/a@`, { mode: 0o700 });
+  const settings = [
+    `store: "${w.dir}/a@/evil.db"`,
+    'leaseFolder: "/root/.ssh/@x/.."',
+    'gatewayUrl: "http://127.0.0.1:11111@evil.example/x"',
+    'pushAddress: "127.0.0.1:99@evil.example:1"',
+  ];
+  const { code, out } = await w.hsgate(["trust", FILE, "--yes"], `${settings.join("\n")}\n`);
+  assertEquals(code, 0, out);
+  for (
+    const shown of [
+      `store: ${w.dir}/a@/evil.db (`,
+      "leaseFolder: /root/.ssh/@x/.. (",
+      "gatewayUrl: http://127.0.0.1:[hidden]@evil.example/x (",
+      "pushAddress: 127.0.0.1:[hidden]@evil.example:1 (",
+    ]
+  ) assertStringIncludes(out, shown);
+});
+
+Deno.test("a settings file has limits: nobody can trust a value that is not shown as a whole, or wait for a long file", async () => {
+  await using w = await world();
+  const long = await w.hsgate(["trust", FILE, "--yes"], `store: "/${"x".repeat(2_000)}/evil.db"\n`);
+  assertEquals(long.code, 2, long.out);
+  assertStringIncludes(
+    long.err,
+    'store (hsgate.yaml): expected at most 2000 characters, got "2009 characters"',
+  );
+  // The YAML reader would take minutes for these escapes.
+  const slow = `logLevel: "${"\\\n".repeat(400_000)}"\n`;
+  const { code, err } = await w.hsgate(FUNDS, slow);
+  assertEquals(code, 2);
+  assertStringIncludes(err, "expected at most 65536 characters");
+});
+
 Deno.test("trust shows each setting without secrets, and what the setting can do; after that, this version of the file is used", async () => {
   await using w = await world();
   const settings =

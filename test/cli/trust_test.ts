@@ -1254,6 +1254,28 @@ Deno.test("trust says that a step which may connect to this machine can send ord
   }
 });
 
+Deno.test("trust shows a command as a whole, with escapes for characters that nobody can see, or rejects it", async () => {
+  const recipe = (command: readonly string[]) =>
+    `name: n\nsecrets: { s: { command: ${JSON.stringify(command)} } }\nsteps:\n` +
+    "  - { id: n, uses: notify, with: { webhook: 'http://127.0.0.1:9/', text: '${secret:s}' } }\n";
+  await using w = await world(() => ({
+    "whole.yaml": recipe(["/bin/echo", ...Array(3).fill("x".repeat(490)), "THE-END"]),
+    "hidden.yaml": recipe(["/bin/echo", "a\u202eb\u3164\u2800"]),
+    "long.yaml": recipe(["/usr/bin/touch", ...Array(220).fill("x".repeat(490)), "/tmp/end"]),
+  }));
+  for (const command of ["check", "trust"]) {
+    const words = command === "trust" ? ["--yes"] : [];
+    const whole = await w.hsgate(command, `${w.path}/whole.yaml`, ...words);
+    assertEquals(whole.code, 0, whole.out + whole.err);
+    assertStringIncludes(whole.out, '"THE-END"]');
+    const hidden = await w.hsgate(command, `${w.path}/hidden.yaml`, ...words);
+    assertStringIncludes(hidden.out, String.raw`"a\u202eb\u3164\u2800"]`);
+    const long = await w.hsgate(command, `${w.path}/long.yaml`, ...words);
+    assertEquals(long.code, 2, long.out);
+    assertStringIncludes(long.out + long.err, "a command of at most 2000 characters");
+  }
+});
+
 Deno.test("the warning about a power of one step is shown although another step has the same power", async () => {
   await using w = await world(() => ({
     "first.ts": `import { defineStep } from "hsgate/recipes";\nexport default defineStep({ effect: "read", ` +

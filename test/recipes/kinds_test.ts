@@ -531,6 +531,11 @@ Deno.test("convert-report limits columns and cells before it makes the table, an
   );
   await write("wide.csv", 1_100, () => `${",".repeat(9_999)}\n`);
   assertStringIncludes(await refused({ from: "wide.csv", to: "a.jsonl" }), cells);
+  // Empty values count too, because each needs memory.
+  await write("empty.json", 1, () => `[${"{},".repeat(5_100_000)}{}]`);
+  for (const to of ["a.csv", "a.json"]) {
+    assertStringIncludes(await refused({ from: "empty.json", to }), cells);
+  }
   await assertRejects(
     () => convert({ rows: [{ a: 1 }], to: "a.csv", columns: [...columns, "k1000"] }),
     RecipeError,
@@ -548,6 +553,7 @@ Deno.test("convert-report limits columns and cells before it makes the table, an
   await stopped;
   assertEquals(Object.keys(readTree(folder.path)).sort(), [
     "b.jsonl",
+    "empty.json",
     "keys.jsonl",
     "long.jsonl",
     "wide.csv",

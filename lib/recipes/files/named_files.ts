@@ -108,8 +108,9 @@ const CONFIGURED = new RegExp(
   "i",
 );
 /**
- * Programs that read a file of the working folder only if an argument names the file. This includes a shell that is
- * started with a script, because trust covers the script.
+ * Programs that read a file of the working folder only if an argument names the file, and that run no other file. This
+ * includes a shell that is started with a script, because trust covers the script. It does not include programs whose
+ * own language can start programs or load files, such as `sed`, `awk` and `jq`.
  */
 const KNOWN = new RegExp(
   `^(${
@@ -117,12 +118,13 @@ const KNOWN = new RegExp(
       "(ba|z|da|k|a)?sh",
       "\\[|test|true|false|echo|printf|expr|seq|sleep|date|id|whoami|groups|hostname|uname|touch|mkdir",
       "cat|tac|head|tail|cut|paste|tr|sort|uniq|wc|nl|rev|fold|fmt|tee|basename|dirname|realpath|readlink",
-      "base(32|64|nc)|(md5|sha\\d+|b2)sum|shasum|od|xxd|hexdump|sed|[gmn]?awk|jq|cmp|diff|comm|join",
-      "pass|gopass|op|bw|rbw|lpass|keepassxc-cli|secret-tool|security|gpg2?|age|rage|openssl|oathtool|keyctl",
-      "vault|bao|aws|gcloud|kubectl|curl|wget|ssh|systemd-creds",
+      "base(32|64|nc)|(md5|sha\\d+|b2)sum|shasum|od|xxd|hexdump|cmp|diff|comm|join",
+      "pass|gopass|op|bw|rbw|lpass|keepassxc-cli|secret-tool|security|age|rage|oathtool|keyctl|systemd-creds",
     ].join("|")
   })$`,
 );
+/** Like {@linkcode KNOWN}, but a file that an argument names may be a configuration that names other files to run. */
+const CONFIGURABLE = /^(vault|bao|aws|gcloud|kubectl|curl|wget|ssh|gpg2?|openssl)$/;
 /**
  * Folders with programs that an administrator or a package manager has installed. A program elsewhere belongs to the
  * user.
@@ -132,11 +134,13 @@ const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/h
 /**
  * Returns whether trust may cover only the files that a command names, judged by the command's program. That is so if
  * the program reads a file of these folders only when an argument names the file. It is also so if the program is a
- * file of these folders, or belongs to the user.
+ * file of these folders, or belongs to the user, unless it has the name of an interpreter or of a program that runs what
+ * a file of the working folder says.
  */
 function isKnown(program: string, { from, folders }: Place): boolean {
-  if (KNOWN.test(program.replace(/^.*\//, ""))) return true;
-  if (!program.includes("/")) return false;
+  const name = program.replace(/^.*\//, "");
+  if (KNOWN.test(name) || CONFIGURABLE.test(name)) return true;
+  if (!program.includes("/") || INTERPRETERS.test(name) || CONFIGURED.test(name)) return false;
   const path = absolute(program, from);
   return folders.some((each) => isInside(each, path)) || !INSTALLED.some((each) => isInside(each, path));
 }
@@ -148,12 +152,16 @@ const REACHING =
 /**
  * Returns whether a command can run files that its text does not name. That is so if it has shell syntax, an option
  * that names a module, or an argument that names a folder of the recipe's author. It is also so if it starts an
- * interpreter with options, or a program that may read files of the folder by itself. Any shell syntax counts, because
- * a shell can write the name of a file in too many ways to find them all.
+ * interpreter with options, a program that may read files of the folder by itself, or a program with a configuration of
+ * the folder. Any shell syntax counts, because a shell can write the name of a file in too many ways to find them all.
  */
 export function canRunAnyFile(command: readonly string[], place: Place): boolean {
-  if (!isKnown(command[0] ?? "", place)) return true;
-  if (command.slice(1).some((arg) => namesFolder(arg, place))) return true;
+  const [program = "", ...args] = command;
+  if (!isKnown(program, place)) return true;
+  if (args.some((arg) => namesFolder(arg, place))) return true;
+  if (CONFIGURABLE.test(program.replace(/^.*\//, "")) && args.some((arg) => namesFile(arg, place))) {
+    return true;
+  }
   const words = command.flatMap((each) => each.split(/[\s=]+/)).filter((each) => each !== "");
   return command.slice(1).some((arg) => /[;&|`$(){}<>\\'"~\n]/.test(arg) || REACHING.test(arg)) ||
     words.some((word, index) =>
@@ -179,6 +187,18 @@ function namesFolder(arg: string, place: Place): boolean {
     }
   });
 }
+
+/** Returns whether an argument, or a part of it, names a file that the author of the recipe may control. */
+const namesFile = (arg: string, { from, folders }: Place): boolean =>
+  namesIn(arg).some((name) => {
+    const path = absolute(name, from);
+    if (!folders.some((each) => isInside(each, path))) return false;
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false; // trust ends if the file is created later
+    }
+  });
 
 /** Files that hsgate itself writes, each with a word. A command that contains the word may use the file. */
 const WRITTEN = [

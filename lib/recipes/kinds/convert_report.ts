@@ -129,8 +129,10 @@ async function readReport(path: string): Promise<string> {
 
 function readRows(path: string, text: string): Row[] {
   try {
-    // A CSV file has about one cell for each comma and line end. Many short cells need far more memory than their text.
-    if (path.endsWith(".csv")) checkCells(path, countOf(text, ",") + countOf(text, "\n"));
+    // A file has about one value for each comma, and one for each line end of a CSV file or each bracket of JSON. Many
+    // short values need far more memory than their text.
+    const others = path.endsWith(".csv") ? ["\n"] : ["{", "["];
+    checkCells(path, [",", ...others].reduce((sum, sign) => sum + countOf(text, sign), 0));
     if (path.endsWith(".csv")) {
       checkColumns(path, text);
       return parse(text, { skipFirstRow: true });

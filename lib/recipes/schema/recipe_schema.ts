@@ -113,6 +113,8 @@ const origin = {
       ? "where the secret comes from: { env: NAME }, { file: path } or { command: [program, argument] }"
       : undefined,
 };
+/** Maximum number of characters of a secret's command: a person must be able to read it before trusting it. */
+const MOST_COMMAND = 2_000;
 /** A text that may name a file. */
 const name = z.string().regex(/^[^\0]*$/, "a text without the character NUL, which no name can contain");
 const secretOrigin = z.union([
@@ -121,7 +123,11 @@ const secretOrigin = z.union([
     origin,
   ),
   z.strictObject({ file: name.min(1) }, origin),
-  z.strictObject({ command: z.array(name).min(1) }, origin),
+  z.strictObject({
+    command: z.array(name).min(1).refine((words) => words.join(" ").length <= MOST_COMMAND, {
+      error: `a command of at most ${MOST_COMMAND} characters: write a longer one into a script`,
+    }),
+  }, origin),
 ]);
 
 const stepSchema = z.strictObject({

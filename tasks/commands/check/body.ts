@@ -240,7 +240,7 @@ function show(
     return;
   }
   host.out(`${paint(host, "bold", plain(recipe.name))}  ${paint(host, "dim", plain(path))}`);
-  for (const line of powerLines(powersOf(recipe), host)) host.out(line);
+  for (const line of powerLines(powersOf(recipe), host)) host.out(line, { exact: true });
   const plan = whyPlan(recipe, limits);
   if (plan !== undefined) {
     host.out(paint(host, "yellow", plain(`  its runs are plans, and send nothing: ${plan}`)));

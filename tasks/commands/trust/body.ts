@@ -223,7 +223,8 @@ function show({ recipe, powers }: TrustOffer, host: Host, changed: string | unde
   if (changed !== undefined) {
     host.out(paint(host, "yellow", plain(`  changed after it was trusted: ${changed}`)));
   }
-  for (const line of powerLines(powers, host)) host.out(line);
+  // Each line is shown as a whole: nobody can approve the part of a line that was cut off.
+  for (const line of powerLines(powers, host)) host.out(line, { exact: true });
 }
 
 /** Returns one line for each power. The lines of powers that need trust are highlighted. */
