@@ -151,6 +151,11 @@ export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unkno
 
 /** Lists that show the orders which conditional and algorithmic orders have placed. */
 const childLists = ["orders.today", "fills.today"];
+
+const isFillsList = (name: string) => name.startsWith("fills.") || name.startsWith("futures.fills");
+
+/** Returns whether only lists of fills show an order. */
+export const isOnlyInFills = ({ lists }: SeenOrder): boolean => lists.every(isFillsList);
 /** Lists of conditional and algorithmic orders, which place other orders. */
 const parentLists = ["conditionalOrders.today", "algo.list"];
 
@@ -244,7 +249,7 @@ export async function readLists(
     const params = paramsOf(operation, { market, ...days });
     const rows = await readRows(client, name, params, { onBrokerTime, ...signal && { signal } });
     // The list of fills has one row for each fill, so the rows of an order are added.
-    const isFills = name.startsWith("fills.") || name.startsWith("futures.fills");
+    const isFills = isFillsList(name);
     for (const row of seenIn(rows, name, isFills)) {
       const before = orders.get(row.orderId);
       orders.set(row.orderId, before === undefined ? row : merged(before, row));

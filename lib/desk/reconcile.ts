@@ -8,6 +8,7 @@ import { countAbsence } from "./absence.ts";
 import { findOperation } from "../operations/mod.ts";
 import {
   dayOfLists,
+  isOnlyInFills,
   type ListPlace,
   type ListReading,
   placeOf,
@@ -127,7 +128,7 @@ export async function reconcile(
     const readings = new PlaceReadings(deps, place, signal);
     for (const intent of members) {
       const reading = await readings.for(intent, members);
-      const what = await applyReading(deps, intent, reading);
+      const what = await applyReading(deps, intent, { reading, readAgain: () => readings.again(members) });
       if (what !== undefined) missing.set(intent.id, what);
     }
     for (const reading of await readings.all(members)) {
@@ -166,7 +167,8 @@ export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: Ab
   const intent = group?.members.find((each) => each.id === id);
   if (group === undefined || intent === undefined) return;
   const readings = new PlaceReadings(deps, group.place, signal);
-  await applyReading(deps, intent, await readings.for(intent, [intent]));
+  const reading = await readings.for(intent, [intent]);
+  await applyReading(deps, intent, { reading, readAgain: () => readings.again([intent]) });
 }
 
 /** Returns whether an intent only waits for its conditional or algorithmic order, which can last for many days. */
@@ -215,8 +217,13 @@ class PlaceReadings {
   }
 
   #firstReading(members: readonly Intent[]): Promise<ListReading> {
+    return this.#first ??= this.again(members);
+  }
+
+  /** Reads the lists once more, as far back as the first time. */
+  again(members: readonly Intent[]): Promise<ListReading> {
     const now = this.#deps.records.machine.now();
-    return this.#first ??= this.#read(
+    return this.#read(
       earliest([now, ...members.filter((each) => !isWaiting(each) && !namesNoOrder(each)).map(sinceOf)]),
       members.some(({ state }) => state === "unknown"),
     );
@@ -270,11 +277,13 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]
 /**
  * Applies a reading to an intent. If the outcome of the intent, or an order of it, is unknown, returns what is missing
  * for a proof.
+ *
+ * @param readAgain Reads the same lists once more.
  */
 async function applyReading(
   deps: ReconcileDeps,
   intent: Intent,
-  reading: ListReading,
+  { reading, readAgain }: { reading: ListReading; readAgain?: () => Promise<ListReading> },
 ): Promise<string | undefined> {
   const { records } = deps;
   if (intent.state === "sent") return "its answer";
@@ -286,6 +295,12 @@ async function applyReading(
   // Another program may have amended the order before a reading showed it.
   const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
   const verdict = await judgeWithOthers(records, intent, judge(intent, asked, others));
+  const shown = verdict.is === "sent" ? verdict.orderIds.map((id) => reading.orders.get(id)) : [];
+  if (readAgain !== undefined && shown.some((order) => order !== undefined && isOnlyInFills(order))) {
+    // The lists of orders lack an order that has fills, so they may also lack another order that fits. A second reading
+    // decides.
+    return await applyReading(deps, intent, { reading: await readAgain() });
+  }
   switch (verdict.is) {
     case "sent": {
       const now = await records.store.transaction(async () => {
