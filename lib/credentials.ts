@@ -6,7 +6,7 @@
 import { messageOf } from "./errors.ts";
 import { canBeRedacted, decoded, type Redactor, REPLACED } from "./redact.ts";
 
-/** Matches an address up to its password: `postgres://user:`. The scheme may have one slash or more. */
+/** Matches an address up to its password: `postgres://user:`. One slash or more may follow the scheme. */
 const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
 /** Matches a scheme with the wrong characters after it: `https//`, `https;//` or `https:/`. */
 const WRONG_SCHEME = /(?:postgres(?:ql)?|https?|wss?|smtps?)(?:;?\/\/|:\/(?!\/))/i;

@@ -217,7 +217,7 @@ export function normalize(value: Decimal): Decimal {
   const text = write(parse(value));
   if (!text.includes(".")) return text;
   let end = text.length;
-  while (text[end - 1] === "0") end--; // the time of a pattern for the zeros grows with the square of the length
+  while (text[end - 1] === "0") end--; // a regular expression would take time that grows with the square of the length
   return text.slice(0, text[end - 1] === "." ? end - 1 : end);
 }
 

@@ -38,7 +38,8 @@ const MOST_LINKS = 40;
  *
  * @param options `mostBytes` is the limit. @default 1 MiB
  * @returns `undefined` if there is no such file.
- * @throws {TypeError} When it is not a regular file, or is larger than the limit.
+ * @throws {TypeError} When it is neither a regular file nor a folder, or is larger than the limit. For a folder, throws
+ * the system's own error.
  */
 export async function readOwned(
   path: string,

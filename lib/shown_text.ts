@@ -3,7 +3,7 @@
  * anywhere on a screen. Invisible characters, and characters that change the writing direction, can make a text look
  * like a different one.
  *
- * Functions make the patterns when they are needed: Unicode classes take a millisecond, and most programs need none.
+ * Each pattern is built only when it is needed: building one takes a millisecond, and most programs need none.
  *
  * @module
  */
@@ -19,7 +19,9 @@ export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u
  * that looks like one of our escapes.
  */
 const escapedCharacters = () => /[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]|\\(?=u[\da-f]{4})/gu;
-/** Returns a pattern for a decoded escape: one of these characters, or half of a surrogate pair. */
+/**
+ * Returns a pattern for a decoded escape: a character that `escapedCharacters` matches, or half of a surrogate pair.
+ */
 const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{DI}\p{Cs}\u2028\u2029\u2800\\]$/u;
 
 /**

@@ -131,7 +131,7 @@ export class Heartbeat implements Disposable {
     if (this.#silentTicks >= TICKS * MOST_SILENT) {
       const silentMs = this.#intervalMs * MOST_SILENT;
       this.#hooks.dead(
-        new TransportError(`Cannot use the link: nothing came for ${silentMs} ms`, {
+        new TransportError(`Cannot use the link: nothing arrived for ${silentMs} ms`, {
           code: "dead-link",
           transport: "direct",
         }),

@@ -123,7 +123,7 @@ export class Link {
   /** Whether a heartbeat was sent and nothing has arrived since. */
   #awaitsBeat = false;
   #isHungUp = false;
-  /** Whether an encrypted push has arrived. */
+  /** Whether an encrypted push of a known type has arrived. */
   #hasSealedPush = false;
   /** Called with the first answer; `undefined` once an RSA frame has arrived. */
   #onInit: ((response: Response) => void) | undefined;

@@ -145,8 +145,8 @@ export class PlatformSession {
   }
 
   /**
-   * Counts an unreadable first answer of a connection. Returns whether a key must be wrong: several consecutive
-   * answers were unreadable, and no answer was ever readable.
+   * Counts an unreadable first answer of a connection. Returns whether a key is assumed to be wrong: several
+   * consecutive answers were unreadable, and no answer was ever readable.
    */
   firstAnswerFailed(): boolean {
     return this.#unreadable !== undefined && ++this.#unreadable >= MOST_UNREADABLE;

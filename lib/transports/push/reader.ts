@@ -21,7 +21,7 @@ interface PushEntry {
   decode: (raw: RawMessage) => PushEvent["data"];
 }
 
-/** Returns whether the number and the payload of a push are those of a kind that we know. */
+/** Returns whether hsgate knows the type number of a push, and the payload is the message of that type. */
 export function isKnownPush({ type, payload }: Notify): boolean {
   const name = NotifyType.decode(String(type));
   return payload !== undefined && payload.bytes.length > 0 &&
@@ -160,9 +160,9 @@ export class PushGuard {
 
   /**
    * Returns how far the time of a push is from the broker's clock in milliseconds, negative for an old push;
-   * `undefined` within {@linkcode FAR_MS}. Only answers set the broker's clock. If pushes did, one push with a wrong
-   * time could hide the next one. Before the first answer, this machine's clock is used, so that an old push does not
-   * pass as new.
+   * `undefined` within {@linkcode FAR_MS}. Only answers set the broker's clock. If pushes set it, one push with a wrong
+   * time would make the next wrong time look right. Before the first answer, this machine's clock is used, so that an
+   * old push does not pass as new.
    */
   offTime(sentAt: number): number | undefined {
     const offMs = sentAt - this.#now() - (this.#aheadOf() ?? 0);
@@ -175,7 +175,10 @@ export class PushGuard {
   }
 }
 
-/** If id, name and payload of a push are longer in all, only a digest is kept: a gateway may send many long pushes. */
+/**
+ * If id, name and payload of a push are together longer than this, keep only a digest: a gateway may send many long
+ * pushes.
+ */
 const MOST_REMEMBERED = 2048;
 
 /** Returns the push itself if it is short. Otherwise returns a short push, which differs for each long push. */
@@ -218,16 +221,16 @@ class Memory {
 class Generation {
   /** Number of pushes. */
   count = 0;
-  /** By the lowest bits of a hash: the number of the newest push, counted from 1; 0 for none. */
+  /** For each value of the lowest bits of a hash: number of the newest push that has it, from 1; 0 if there is none. */
   #newest = new Int32Array(0);
-  /** By push: the number of an earlier push with the same lowest bits of the hash; 0 for none. */
+  /** For each push: number of the previous push with the same lowest bits of the hash; 0 if there is none. */
   #earlier = new Int32Array(0);
   #hashes = new Uint32Array(0);
   #types = new Float64Array(0);
   #times = new Float64Array(0);
   #ids: string[] = [];
   #names: (string | undefined)[] = [];
-  /** By push: the block with its payload, and the payload's place there. */
+  /** For each push: the block that contains its payload, and where the payload is in the block. */
   #blocks: Uint8Array[] = [];
   #starts = new Uint32Array(0);
   #lengths = new Uint32Array(0);
