@@ -150,7 +150,10 @@ export class Subscriptions {
     });
   }
 
-  /** Subscribes to what is not subscribed yet, and returns the entries with one more user each. */
+  /**
+   * Subscribes to each topic and security that is not subscribed yet. Returns the entries, and counts one more user for
+   * each.
+   */
   async #use(watch: Watch, signal: AbortSignal | undefined): Promise<{ key: string; entry: Entry }[]> {
     const wanted = entriesOf(watch);
     this.#checkLimit(watch.securities);

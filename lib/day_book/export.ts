@@ -411,7 +411,10 @@ interface DayDetails {
   evidence: Evidence;
 }
 
-/** Returns the first day of a range whose kept folder has rows of a market, or `undefined`. */
+/**
+ * Among the days of a range, returns the first one whose kept folder has rows of a market; `undefined` if there is
+ * none.
+ */
 function keptWithRows(
   exportFolder: ExportFolder,
   market: DayBookMarket,

@@ -261,7 +261,7 @@ class Walker {
   /** How many values a place had, by path. */
   readonly #values = new Map<string, number>();
   readonly #unlisted = new Map<Seen, Set<string>>();
-  /** The record of a missing member, by the path of the member. */
+  /** Path of the record that lacks a member, by the path of the member. */
   readonly #parents = new Map<string, string>();
   readonly #over: WireAnswer["over"];
   #depth = 0;

@@ -95,8 +95,8 @@ export type RecordOf<F extends Fields> = Simplify<
 >;
 
 /**
- * Checks rules that involve several parameters. It gets only the parameters that passed their own checks, so that it
- * runs even if another parameter is invalid.
+ * Checks rules that involve several parameters. It gets only the parameters that passed their own checks, and runs even
+ * if another parameter is invalid.
  */
 type Refine<T> = (params: Partial<T>, wrong: (path: string, expected: string) => void) => void;
 

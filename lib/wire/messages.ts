@@ -198,7 +198,7 @@ function unknownValue(input: protobuf.Reader, wireType: number, bytes: Uint8Arra
     // deno-lint-ignore no-control-regex -- a message within this one begins with control characters
     if (!/[\u0000-\u001f]/.test(text)) return text;
   } catch {
-    // no text
+    // not UTF-8
   }
   return content.toBase64();
 }

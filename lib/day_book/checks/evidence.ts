@@ -24,7 +24,10 @@ import type { DayBookMarket } from "../types.ts";
 interface EvidenceOptions {
   client: Client;
   signal: AbortSignal;
-  /** Returns the first day of a range that was exported earlier and has rows of a market, or `undefined`. */
+  /**
+   * Among the days of a range, returns the first one that was exported earlier and has rows of the market; `undefined`
+   * if there is none.
+   */
   keptWithRows: (market: DayBookMarket, from: string, to: string) => string | undefined;
 }
 
@@ -81,9 +84,9 @@ export class Evidence {
   };
 
   /**
-   * Reads the lists of a range until one list has rows, or all lists. Reads each range only once.
+   * Reads the lists of a range. Stops at the first list with rows unless `all` is set. Reads each range only once.
    *
-   * @param most How many rows are enough.
+   * @param most After this number of rows, no further page of a list is read.
    */
   #readRange(
     market: DayBookMarket,

@@ -38,7 +38,7 @@ export interface Settings {
   formats: readonly DayBookFormat[];
   /** Whether the rows are also written in the broker's format. */
   wire: boolean;
-  /** Whether a store is known, so that the rebalancing trades are written too. */
+  /** Whether a store is known. If it is, the rebalancing trades are written too. */
   rebalanceTrades?: boolean;
 }
 
