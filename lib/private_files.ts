@@ -14,7 +14,7 @@ export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 
 /**
- * Creates a file and opens it for writing. Removes an existing file or link of that name first: a crash may have left
+ * Creates a file and opens it for writing. First removes an existing file or link of that name. A crash may have left
  * the file, and a write through a link would change another file.
  */
 function openNew(path: string): Deno.FsFile {

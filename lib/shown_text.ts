@@ -9,8 +9,8 @@
  */
 
 /**
- * Returns a pattern for Unicode control and format characters, characters that are shown as nothing or as an empty
- * cell, and the two Unicode line separators. Does not match line end and tab.
+ * Returns a pattern for Unicode control and format characters, for characters that show nothing or an empty cell, and
+ * for the two Unicode line separators. Does not match line end and tab.
  */
 export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]/gu;
 

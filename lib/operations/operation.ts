@@ -171,8 +171,8 @@ export function family<F extends Readonly<Record<string, AnyOperation>>>(name: s
 }
 
 /**
- * Returns the gateway path, such as `/trade/TradeEntrust`. Calls that the gateway relays to the platform have the
- * platform's path.
+ * Returns the gateway path, such as `/trade/TradeEntrust`; `undefined` if the gateway does not serve the operation.
+ * Calls that the gateway relays to the platform have the platform's path.
  */
 export function gatewayPath({ group, wire, platformPath }: AnyOperation): string | undefined {
   if (group === null) return undefined;

@@ -82,8 +82,8 @@ function nameSaid({ text, code }: Refused): ResponseCode | undefined {
 
 /**
  * Returns whether an answer proves that a write was rejected before it was executed. Only two kinds of answers prove
- * that: a listed code with this meaning, without a text or with one of its documented texts, and the text for a closed
- * market. Any other text proves nothing, even if it starts with a listed code.
+ * that. One is a listed code with this meaning, without a text or with one of its documented texts. The other is the
+ * text for a closed market. Any other text proves nothing, even if it starts with a listed code.
  */
 function refusesWrite(refused: Refused): boolean {
   if (refused.hasResult) return false;
@@ -92,7 +92,7 @@ function refusesWrite(refused: Refused): boolean {
   return name !== undefined && codeMeanings[name].write === "refused";
 }
 
-/** Maximum numbers of characters: of the broker's text, its code, a text in a sentence of ours, an id in a sentence. */
+/** Maximum number of characters: of the broker's text, of its code, and of a text or an id that our messages quote. */
 const [MOST_TEXT, MOST_CODE, MOST_QUOTED, MOST_ID] = [2_000, 100, 300, 40];
 
 /** Returns the id of an answer for a sentence of ours. */

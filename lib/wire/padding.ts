@@ -1,9 +1,9 @@
 /**
  * Pads a body to whole blocks of 16 bytes for AES, and finds the padding again.
  *
- * The API document makes two statements that contradict each other: the body has "PKCS5 padding" by "standard
- * libraries", and its last byte contains `mod_len`, the length modulo 16. Both rules add 1 to 16 bytes and result in
- * the same length. With `m` for the length modulo 16:
+ * The API document makes two statements that contradict each other. The body has "PKCS5 padding" by "standard
+ * libraries". Its last byte contains `mod_len`, the length modulo 16. Both rules add 1 to 16 bytes and result in the
+ * same length. With `m` for the length modulo 16:
  *
  * | m | PKCS#7 | mod_len over zeros | mod_len over PKCS#7 |
  * |---|---|---|---|

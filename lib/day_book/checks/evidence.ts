@@ -63,8 +63,8 @@ export class Evidence {
     isLeftOut: boolean,
   ): Promise<ListCheck> => {
     const range = weeksAround(day, runningDay);
-    // Usually a list with rows is enough to show that the lists work. If no answer of the day had a list, every row of
-    // every list is read, because any of them may be a row of the day itself.
+    // Usually a list with rows is enough to show that the lists work. If no answer of the day had a list, read every
+    // row of every list, because any row may belong to the day itself.
     const all = isLeftOut;
     const near = await this.#readRange(market, daysAround(day, runningDay), { most: Infinity, all });
     const result = near.resultFor(day) ??

@@ -17,8 +17,8 @@ const BLOCK_BYTES = 64 * 1024;
 const BYTES_PER_CHAR = 3;
 const encoder = new TextEncoder();
 /**
- * Matches text that is the same in CSV and in JSON: printable ASCII without comma, semicolon, quote and backslash,
- * and without a first or last character that {@linkcode csvCell} has to check.
+ * Matches text that is the same in CSV and in JSON. It is printable ASCII without comma, semicolon, quote and
+ * backslash. Its first and last character are none that {@linkcode csvCell} has to check.
  */
 const PLAIN = /^(?:[!#-&(-*.-:<>?A-[\]-~]|[!#-&(-*.-:<>?A-[\]-~][ !#-+\--:<-[\]-~]*[!#-+\--:<-[\]-~])?$/;
 

@@ -1,7 +1,7 @@
 /**
- * Manages one of the two connections to the platform: opens it when a call needs it, and reopens it after a break,
- * with growing pauses. Also combines both connections into one source of pushes: orders arrive over one connection,
- * market data over the other.
+ * Manages one of the two connections to the platform. Opens it when a call needs it, and reopens it after a break, with
+ * growing pauses. Also combines both connections into one source of pushes: orders arrive over one connection, market
+ * data over the other.
  *
  * @module
  */

@@ -26,7 +26,7 @@ export interface Server {
   hostname: string;
   port: number;
   isTls: boolean;
-  /** Whether it is this machine, so that requests to it never use a proxy. */
+  /** Whether it is this machine. If it is, requests to it never use a proxy. */
   isLocal: boolean;
   /** The start of its URLs, with their credentials. */
   base: string;
