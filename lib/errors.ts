@@ -7,9 +7,9 @@ import { shownLine, shownText } from "./shown_text.ts";
 
 /** Details of an error. */
 export interface ErrorContext {
-  /** The broker's code, or our own short code. It is more specific than the class. */
+  /** The broker's code, or hsgate's own short code. It is more specific than the class. */
   code?: string;
-  /** Our name of the operation, such as `orders.place`. */
+  /** hsgate's name of the operation, such as `orders.place`. */
   operation?: string;
   /** The transport that carried the call. */
   transport?: string;
@@ -27,9 +27,9 @@ export const listsMistakes: unique symbol = Symbol("listsMistakes");
 export class BrokerError extends Error {
   /** Name of the class. */
   override readonly name: string = "BrokerError";
-  /** The broker's code, or our own short code. */
+  /** The broker's code, or hsgate's own short code. */
   readonly code: string | undefined;
-  /** Our name of the operation, such as `orders.place`. */
+  /** hsgate's name of the operation, such as `orders.place`. */
   readonly operation: string | undefined;
   /** The transport that carried the call. */
   readonly transport: string | undefined;

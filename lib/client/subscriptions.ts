@@ -56,7 +56,7 @@ interface Entry {
   security: WatchedSecurity;
   /** Number of watches and calls of `keep` that use it. */
   users: number;
-  /** Number of these that are calls of `keep`. */
+  /** Number of these users that are calls of `keep`. */
   kept: number;
 }
 

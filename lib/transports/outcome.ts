@@ -35,7 +35,7 @@ export interface CallContext {
 export interface Refused {
   /** The broker's text, word for word. */
   readonly text: string;
-  /** The broker's code, or a short code of ours. */
+  /** The broker's code, or hsgate's own short code. */
   readonly code?: string;
   /** Whether the answer also contains a result, which contradicts the rejection. */
   readonly hasResult?: boolean;
@@ -95,7 +95,7 @@ function refusesWrite(refused: Refused): boolean {
 /** Maximum number of characters: of the broker's text, of its code, and of a text or an id that our messages quote. */
 const [MOST_TEXT, MOST_CODE, MOST_QUOTED, MOST_ID] = [2_000, 100, 300, 40];
 
-/** Returns the id of an answer for a sentence of ours. */
+/** Returns the id of an answer, shortened for a message. */
 export const shortenedId = (id: string): string => shortened(id, MOST_ID);
 
 /** Returns a text with at most this many characters and, if it is longer, a mark of the cut. */
@@ -104,8 +104,8 @@ export function shortened(text: string, most = MOST_QUOTED): string {
 }
 
 /**
- * Returns the error for a rejection. The broker's code and text decide its class, and the error keeps them word for
- * word, but at most 2,000 characters of the text.
+ * Returns the error for a rejection. The broker's code and text decide its class. The error keeps both word for word,
+ * but at most 2,000 characters of the text.
  */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;

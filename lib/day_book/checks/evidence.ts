@@ -2,10 +2,10 @@
  * Finds evidence that a market without any row really had no trades or entries on a day.
  *
  * With a broken gateway, a day's lists are empty too. So the export sends other queries that cover the day: the lists
- * from the day before to the day after, then those of the surrounding weeks. If these show rows of other days, the
- * lists work and this day is empty. If these are empty too, the account may have few trades. Then two conditions must
- * hold: the query for the account's funds returns amounts, and no day of those weeks that was exported earlier has
- * rows.
+ * from the day before to the day after, then those of the surrounding weeks. If these longer lists show rows of other
+ * days, the lists work and this day is empty. If the longer lists are empty too, the account may have few trades. Then
+ * two conditions must hold: the query for the account's funds returns amounts, and no day of those weeks that was
+ * exported earlier has rows.
  *
  * @module
  */

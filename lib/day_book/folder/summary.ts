@@ -80,7 +80,7 @@ interface FileRecord {
 
 /** Content of `summary.json`. */
 export interface Summary {
-  /** Version of the folder's format; changes when files or columns do. */
+  /** Version of the folder's format; changes when the files or columns change. */
   version: 2;
   day: string;
   /** `day` for the day itself, `disputed` for a reading that contradicts it. */

@@ -122,7 +122,8 @@ export class Heartbeat implements Disposable {
   }
 
   /**
-   * Counts silence in ticks. Measured with a clock, a link would seem dead after a long block of the event loop.
+   * Counts silence in ticks. If a clock measured the silence, a link would seem dead after a long block of the event
+   * loop.
    */
   #tick(): void {
     if (this.#disposed) return;

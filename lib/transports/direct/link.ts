@@ -83,7 +83,7 @@ const BATCH = 8;
 export async function openLink(options: LinkOptions): Promise<Link> {
   const { address, connectTimeoutMs: timeoutMs, signal, handlers } = options;
   const connection = await openWithin(
-    // Unlike a push connection, a direct link also writes.
+    // Open a whole TCP connection, because a direct link also writes. A push connection only reads.
     (to) => Deno.connect({ ...to, transport: "tcp" }),
     address,
     { timeoutMs, signal, transport: "direct" },

@@ -31,7 +31,7 @@ export function isKnownPush({ type, payload }: Notify): boolean {
 /** Returns the event of a push. */
 export type PushReader = (notify: Notify) => PushEvent | UnknownEvent;
 
-/** Error code of an order push that names an account that is not ours, or no account. */
+/** Error code of an order push that names an account that is not in `fundAccounts`, or no account. */
 export const OTHER_ACCOUNT = "other-account";
 
 /** Options of {@linkcode createPushReader}. */
@@ -46,8 +46,8 @@ interface PushReaderOptions {
 }
 
 /**
- * Returns a decoder for pushes. It decodes protobuf messages directly into our records, because an intermediate plain
- * object would take 50 % more time.
+ * Returns a decoder for pushes. It decodes protobuf messages directly into hsgate's records, because an intermediate
+ * plain object would take 50 % more time.
  *
  * @returns A function that returns an `unknown` event for a payload that is unknown, damaged or for another account.
  */
@@ -85,7 +85,7 @@ export function createPushReader(
         return { type: "unknown", notifyType, payloadType, sentAt, expected: entry.type, error };
       }
       const data = entry.decode(raw);
-      // Only a readable push counts as naming an account. If two accounts appear, either could be ours.
+      // Only a readable push counts as naming an account. If two accounts appear, either could be the user's.
       if (typeof account === "string" && fundAccounts === undefined) {
         const first = firstOf.get(notifyType);
         if (first === undefined) firstOf.set(notifyType, account);
@@ -133,9 +133,9 @@ export class PushGuard {
   readonly #others = new Memory();
 
   /**
-   * @param now Our clock, Unix milliseconds.
-   * @param aheadOf Returns the milliseconds by which the broker's clock is ahead of ours; `undefined` until an answer
-   * contains the broker's time.
+   * @param now Returns the time of this machine's clock, Unix milliseconds.
+   * @param aheadOf Returns the milliseconds by which the broker's clock is ahead of this machine's; `undefined` until
+   * an answer contains the broker's time.
    */
   constructor(now: () => number, aheadOf: () => number | undefined = () => undefined) {
     this.#now = now;
