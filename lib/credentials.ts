@@ -1,5 +1,5 @@
 /**
- * Finds passwords and other secrets in addresses, connection strings and queries, also in misspelt ones.
+ * Finds passwords and other secrets in addresses, connection strings and queries, even if these are misspelt.
  *
  * @module
  */

@@ -141,7 +141,7 @@ export function absolute(value: Decimal): Decimal {
   return compare(value, "0") < 0 ? negate(value) : value;
 }
 
-/** Returns the exact product. Its number of decimals is the sum of both factors' (`"1.5" * "0.20"` is `"0.300"`). */
+/** Returns the exact product. It has as many decimals as both factors together (`"1.5" * "0.20"` is `"0.300"`). */
 export function multiply(a: Decimal, b: Decimal): Decimal {
   const [left, right] = [parse(a), parse(b)];
   return write({ coefficient: left.coefficient * right.coefficient, scale: left.scale + right.scale });

@@ -16,7 +16,7 @@ export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u
 
 /**
  * Returns a pattern for the characters of {@linkcode hidden}, line ends and tabs. Also matches the backslash of a text
- * that looks like one of our escapes.
+ * that already looks like an escape.
  */
 const escapedCharacters = () => /[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]|\\(?=u[\da-f]{4})/gu;
 /**

@@ -210,7 +210,7 @@ export class Subscriptions {
     if (symbols.size <= maxSubscriptions) return;
     throw new InvalidParamsError("subscribe", [{
       path: ["securities"],
-      value: `${symbols.size - before} more in addition to ${before} subscribed`,
+      value: `${symbols.size - before} more, with ${before} already subscribed`,
       expected: `at most ${maxSubscriptions} securities at once over all topics`,
     }], { operation: "quotes.subscribe" });
   }

@@ -1,5 +1,5 @@
 /**
- * Defines the types of single values: which values we accept, how they are sent, and how answers are decoded.
+ * Defines the types of single values: which values a request may contain, and how values are encoded and decoded.
  *
  * @module
  */

@@ -92,7 +92,7 @@ function refusesWrite(refused: Refused): boolean {
   return name !== undefined && codeMeanings[name].write === "refused";
 }
 
-/** Maximum number of characters: of the broker's text, of its code, and of a text or an id that our messages quote. */
+/** Maximum number of characters: of the broker's text, of its code, and of a text or an id that a message quotes. */
 const [MOST_TEXT, MOST_CODE, MOST_QUOTED, MOST_ID] = [2_000, 100, 300, 40];
 
 /** Returns the id of an answer, shortened for a message. */

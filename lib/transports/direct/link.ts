@@ -287,7 +287,7 @@ export class Link {
     if (onInit === undefined) {
       return this.#fault(
         new ProtocolError(
-          "Cannot accept an answer under RSA: only the first answer of a connection uses RSA",
+          "Cannot accept an answer encrypted with RSA: only the first answer of a connection uses RSA",
           {
             code: "rsa-late",
           },

@@ -63,7 +63,7 @@ const MARGIN_MS = 30_000;
  */
 export const MOST_UNREADABLE = 5;
 
-/** Returns whether an error means that one of our keys is wrong. A retry would then fail too. */
+/** Returns whether an error means that one of the two keys is wrong. A retry would then fail too. */
 export function isKeyFault(error: unknown): boolean {
   return error instanceof ProtocolError && (error.code === "token" || error.code === "platform-key");
 }

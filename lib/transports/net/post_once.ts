@@ -26,9 +26,9 @@ export interface Server {
   hostname: string;
   port: number;
   isTls: boolean;
-  /** Whether it is this machine. If it is, requests to it never use a proxy. */
+  /** Whether the server is this machine. Requests to this machine never use a proxy. */
   isLocal: boolean;
-  /** The start of its URLs, with their credentials. */
+  /** The start of the server's URLs: scheme, credentials, host and port. */
   base: string;
 }
 

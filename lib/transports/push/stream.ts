@@ -269,7 +269,7 @@ class SourcePushStream implements PushStream {
     try {
       this.#reportDoubtfulGap(
         this.#options.now() - from,
-        "the connection rejected pushes: unencrypted after encrypted ones",
+        "the connection rejected unencrypted pushes, because earlier pushes were encrypted",
       );
     } catch (error) {
       this.#thrown = error;
