@@ -121,7 +121,7 @@ export function exportPublicKey({ handle }: PublicKey): string {
 function derOf(text: string, half: "private" | "public"): Buffer {
   const armour = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(text);
   if (armour === null && text.includes("-----")) {
-    throw new TypeError(`Cannot read ${half} key: its BEGIN or END line is missing or damaged`);
+    throw new TypeError(`Cannot read ${half} key: its PEM armour is damaged`);
   }
   const [, label = "", armoured = text] = armour ?? [];
   if (label.includes("ENCRYPTED") || /^(Proc-Type|DEK-Info):/m.test(armoured)) {

@@ -143,7 +143,7 @@ const wrong: [what: string, content: string | Uint8Array, line: string, advice: 
   [
     "a key cut short",
     PRIVATE.slice(0, 300),
-    "its BEGIN or END line is missing or damaged",
+    "its PEM armour is damaged",
     "BEGIN and END lines",
   ],
   [

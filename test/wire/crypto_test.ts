@@ -101,7 +101,7 @@ Deno.test("readPrivateKey() and readPublicKey() describe a wrong text without sh
     [
       readPrivateKey,
       armour("PRIVATE KEY", pkcs8).slice(0, 500),
-      "its BEGIN or END line is missing or damaged",
+      "its PEM armour is damaged",
     ],
     [readPrivateKey, wireKeys.developerPublicKeySpkiBase64, "it is a public key; the private one is needed"],
     [
