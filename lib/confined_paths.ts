@@ -1,6 +1,6 @@
 /**
- * Keeps file paths inside one folder, makes safe file names from untrusted text, and removes the folders from a search
- * path that depend on the working folder.
+ * Keeps file paths inside one folder, makes safe file names from untrusted text, and removes from a search path all
+ * folders that depend on the working folder.
  *
  * @module
  */
@@ -44,8 +44,8 @@ export function linkedOutside(path: string): string | undefined {
  * a name in the path, or in the target of a link, is reserved.
  *
  * @param folder The folder; an empty text means the working folder.
- * @returns The folder as given, followed by the rest of the path without `.` and `..`. If `folder` is an empty text,
- * returns only the rest of a relative path, and an absolute path in full.
+ * @returns The folder as given, and the path below it without `.` and `..`. If `folder` is an empty text: for a
+ * relative path, the path relative to the working folder; for an absolute path, the absolute path.
  * @throws {TypeError} When the path leaves the folder, or contains control characters or a broken link. Also when it
  * names a file that belongs to hsgate, or that programs load as configuration.
  */
@@ -112,8 +112,8 @@ export const isAbsolute = (path: string): boolean =>
 const SEPARATOR = Deno.build.os === "windows" ? ";" : ":";
 
 /**
- * Returns a value of `PATH` without relative and empty folders. With such folders, a program of the working folder
- * could start instead of a system's program of the same name, and the working folder may be a stranger's.
+ * Returns a value of `PATH` without relative and empty folders. Because of such a folder, a program in the working
+ * folder could start instead of the system's program of the same name. The working folder may come from somebody else.
  */
 export function absoluteFolders(path: string): string {
   const kept = path.split(SEPARATOR).filter(isAbsolute);
@@ -121,7 +121,10 @@ export function absoluteFolders(path: string): string {
   return kept.length === 0 && SEPARATOR === ":" ? "/usr/bin:/bin" : kept.join(SEPARATOR);
 }
 
-/** Names of folders, and of settings of other programs, without hidden files. */
+/**
+ * Matches names of folders and settings files that other programs load. Hidden names are checked in
+ * `isLoadedByPrograms`.
+ */
 const LOADED = new RegExp(
   `^(${
     [
@@ -146,7 +149,8 @@ function isLoadedByPrograms(name: string): boolean {
 
 /**
  * Returns whether this name is reserved for hsgate or its user: no recipe reads or writes such files or folders. Also
- * reserves the usual names of stores and calendar files, because a file that settings name may not exist yet.
+ * reserves the usual names of stores and calendar files, because a recipe could otherwise create such a file before
+ * hsgate does.
  */
 function isOfWorkingFolder(name: string): boolean {
   return /^(hsgate\..*|recipes|README\.md|.*[.-]lock(\..*)?|(.*[._-])?calendars\.json|.*\.db([.-].*)?)$/i

@@ -1,12 +1,12 @@
 /**
- * Finds passwords and other secrets in addresses, connection strings and queries, also in misspelt ones.
+ * Finds passwords and other secrets in addresses, connection strings and queries, even if these are misspelt.
  *
  * @module
  */
 import { messageOf } from "./errors.ts";
 import { canBeRedacted, decoded, type Redactor, REPLACED } from "./redact.ts";
 
-/** Matches an address up to its password: `postgres://user:`. The scheme may have one slash or more. */
+/** Matches an address up to its password: `postgres://user:`. One slash or more may follow the scheme. */
 const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
 /** Matches a scheme with the wrong characters after it: `https//`, `https;//` or `https:/`. */
 const WRONG_SCHEME = /(?:postgres(?:ql)?|https?|wss?|smtps?)(?:;?\/\/|:\/(?!\/))/i;
@@ -23,7 +23,10 @@ const BEFORE_PORT = new RegExp(
     "(?:\\[[\\da-f:.%]*\\]|(?!\\[[\\da-f:.%]*\\])[^@/:;]*?)(?::|%3A)",
   "gi",
 );
-/** Matches a port (in an example, the word `port`), and the end of the text or a character that may follow a port. */
+/**
+ * Matches a port, or the word `port` of an example. The end of the text must follow, or a character that may follow a
+ * port.
+ */
 const PORT = /^(?:\d{0,5}|port)(?:[,/?#]|\W*$)/i;
 /** Matches a password in a connection string: `password=…`. */
 // deno-lint-ignore no-control-regex -- an escape sequence for a colour begins with ESC
@@ -41,8 +44,9 @@ interface Span {
 }
 
 /**
- * Returns the place in a word that is a password of an address, or could be one if the address is misspelt. A password
- * ends at the last `@`, because a password may contain that character; without any `@` it ends with the word.
+ * Returns the place of the password in a word that is an address. If the address is misspelt, returns the place that
+ * could be a password. A password ends at the last `@`, because a password may contain that character. Without any `@`,
+ * it ends with the word.
  */
 function addressPassword(word: string): Span | undefined {
   const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
@@ -63,11 +67,11 @@ function addressPassword(word: string): Span | undefined {
 }
 
 /**
- * Returns the text of an error or a note without the passwords in addresses and connection strings and without the
- * secrets in queries: `postgres://user:[secret]@host`.
+ * Returns the text of an error or a note without passwords, such as `postgres://user:[secret]@host`. Removes the
+ * passwords in addresses and connection strings, and the secrets in queries.
  *
- * Do not use it for JSON or data: a text of the broker can look like the beginning of a password, and the text after
- * it would be lost.
+ * Do not use it for JSON or data. A text of the broker can look like the beginning of a password, and the text after it
+ * would be lost.
  */
 export function withoutCredentials(text: string): string {
   const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`).replace(SECRET_MEMBER, `$1${REPLACED}`);
@@ -81,8 +85,8 @@ export function withoutCredentials(text: string): string {
 }
 
 /**
- * Returns the passwords in an argument, a setting or a path that a person wrote, so that a {@linkcode Redactor} can
- * remove them. Adds the preceding part of the address to a password that is too short to be removed.
+ * Returns the passwords in an argument, a setting or a path that a person wrote, for a {@linkcode Redactor} to remove.
+ * If a password is too short to be removed, returns it together with the preceding part of the address.
  */
 export function credentialsIn(given: string): string[] {
   const found = [given, ...given.split(/[\s"]+/)].flatMap((word) => {

@@ -29,7 +29,7 @@ export function csvRecord(values: readonly unknown[], options?: CsvOptions): str
   return `${values.map((value) => csvCell(value, options)).join(",")}\r\n`;
 }
 
-/** Returns a row of cells as their original texts. */
+/** Returns a row with the original names and texts of its cells. Reverses {@linkcode cellText}. */
 export function plainCells(row: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(row).map(([name, cell]) => [plainText(name), plainText(cell)]));
 }

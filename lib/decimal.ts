@@ -141,7 +141,7 @@ export function absolute(value: Decimal): Decimal {
   return compare(value, "0") < 0 ? negate(value) : value;
 }
 
-/** Returns the exact product. Its number of decimals is the sum of both factors' (`"1.5" * "0.20"` is `"0.300"`). */
+/** Returns the exact product. It has as many decimals as both factors together (`"1.5" * "0.20"` is `"0.300"`). */
 export function multiply(a: Decimal, b: Decimal): Decimal {
   const [left, right] = [parse(a), parse(b)];
   return write({ coefficient: left.coefficient * right.coefficient, scale: left.scale + right.scale });
@@ -217,7 +217,7 @@ export function normalize(value: Decimal): Decimal {
   const text = write(parse(value));
   if (!text.includes(".")) return text;
   let end = text.length;
-  while (text[end - 1] === "0") end--; // the time of a pattern for the zeros grows with the square of the length
+  while (text[end - 1] === "0") end--; // a regular expression would take time that grows with the square of the length
   return text.slice(0, text[end - 1] === "." ? end - 1 : end);
 }
 

@@ -7,9 +7,9 @@ import { shownLine, shownText } from "./shown_text.ts";
 
 /** Details of an error. */
 export interface ErrorContext {
-  /** The broker's code, or our own short code. It is more specific than the class. */
+  /** The broker's code, or hsgate's own short code. It is more specific than the class. */
   code?: string;
-  /** Our name of the operation, such as `orders.place`. */
+  /** hsgate's name of the operation, such as `orders.place`. */
   operation?: string;
   /** The transport that carried the call. */
   transport?: string;
@@ -27,17 +27,18 @@ export const listsMistakes: unique symbol = Symbol("listsMistakes");
 export class BrokerError extends Error {
   /** Name of the class. */
   override readonly name: string = "BrokerError";
-  /** The broker's code, or our own short code. */
+  /** The broker's code, or hsgate's own short code. */
   readonly code: string | undefined;
-  /** Our name of the operation, such as `orders.place`. */
+  /** hsgate's name of the operation, such as `orders.place`. */
   readonly operation: string | undefined;
   /** The transport that carried the call. */
   readonly transport: string | undefined;
 
   /** Creates the error from its text and its context. */
   constructor(message: string, context: ErrorContext = {}) {
-    // The message may quote the broker, and programs print error messages: remove control characters, and line ends,
-    // so that no text of the broker looks like a line of the program.
+    // The message may quote the broker, and programs print error messages. So remove control characters. Also remove
+    // line ends, because a text of the broker must not look like a line of the program. A class with `listsMistakes`
+    // keeps the line ends: it removes those of the quoted texts itself.
     const shown = listsMistakes in new.target ? shownText(message) : shownLine(message);
     super(shown, context.cause === undefined ? undefined : { cause: context.cause });
     this.code = context.code;
@@ -71,7 +72,7 @@ const MOST_SHOWN = 80;
  */
 function startOfJson(value: unknown, most: number): string {
   if (typeof value === "bigint") return `${value}`;
-  // Each character of a text has one or more characters in JSON, so this start of the text is long enough.
+  // JSON needs at least one character for each character of a text, so this start of the text is long enough.
   if (typeof value === "string") {
     return JSON.stringify(value.length > most ? value.slice(0, most + 1) : value);
   }
@@ -95,7 +96,9 @@ function startOfJson(value: unknown, most: number): string {
  */
 const [MOST_ISSUES, MOST_ISSUE] = [200, 1_000];
 
-/** Returns issues as text, one per line, for messages and for the terminal. */
+/**
+ * Returns issues as text for messages and for the terminal: the first 200, one per line, then how many more there are.
+ */
 export function showIssues(issues: readonly Issue[]): string {
   const lines = issues.slice(0, MOST_ISSUES).map(({ path, value, expected }) => {
     // The path and the expectation may contain a text of the broker, or a name from somebody else's file. Such a text
@@ -109,14 +112,14 @@ export function showIssues(issues: readonly Issue[]): string {
 
 /** The parameters are wrong. Nothing was sent. */
 export class InvalidParamsError extends BrokerError {
-  /** Its message has a line for each issue, and quotes each value. */
+  /** If there are several issues, its message has a line for each of the first 200. It quotes each value. */
   static readonly [listsMistakes] = true;
   /** Name of the class. */
   override readonly name: string = "InvalidParamsError";
   /** All issues, not only the first. */
   readonly issues: readonly Issue[];
 
-  /** Creates the error; its text lists the first 200 issues after the action. */
+  /** Creates the error; its text names the action, then the issues, at most the first 200. */
   constructor(action: string, issues: readonly Issue[], context: ErrorContext = {}) {
     const lines = showIssues(issues);
     super(
@@ -238,13 +241,16 @@ export class ProtocolError extends BrokerError {
   override readonly name: string = "ProtocolError";
 }
 
-/** This transport cannot make the call because the API documentation has a gap. */
+/** This transport cannot make the call. Usually the API documentation has a gap. */
 export class UnmappedError extends BrokerError {
   /** Name of the class. */
   override readonly name: string = "UnmappedError";
 }
 
-/** Returns the message of a thrown value, which may be no error. For an error without a message, returns its name. */
+/**
+ * Returns the message of a thrown value, also if the value is not an `Error`. For an error without a message, returns
+ * its name.
+ */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return thrown.message === "" ? thrown.name : thrown.message;

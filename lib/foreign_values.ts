@@ -1,6 +1,6 @@
 /**
- * Checks values that somebody else may have written: their types, how many other values they contain, and how deep.
- * Other code can then read them recursively without a risk.
+ * Checks values that somebody else may have written: their types, how many other values they contain, and how deeply
+ * these are nested. Other code can then read such a value recursively without a risk.
  *
  * @module
  */

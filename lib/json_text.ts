@@ -11,13 +11,13 @@ const MAYBE_LONG = /(?:\d\.?){16}|\de\+?\d{3}/i;
 /** Maximum number of characters of a number in a file. */
 const MOST_DIGITS = 100;
 
-/** Returns the value of a JSON text. @throws {SyntaxError} If a number would lose digits. */
+/** Returns the value of a JSON text. @throws {SyntaxError} If the text is not JSON, or a number would lose digits. */
 export function parseExactly(text: string): unknown {
   if (!MAYBE_LONG.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_, value: unknown, context?: { source?: string }) => {
     const source = context?.source;
     if (typeof value !== "number" || source === undefined) return value;
-    // The digits of an endless number would take too long to compare.
+    // Comparing the digits of a very long number would take too long.
     if (source.length > MOST_DIGITS || digitsOf(source) !== digitsOf(String(value))) {
       throw new SyntaxError(`the number ${source.slice(0, 80)} would lose digits: write it as a text`);
     }

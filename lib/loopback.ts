@@ -33,7 +33,7 @@ const usualNames = [
 ];
 
 /**
- * Returns whether the host of a URL means this machine, so that requests to it must never use a proxy. Includes
+ * Returns whether the host of a URL means this machine. Requests to such a host must never use a proxy. Includes
  * addresses that {@linkcode isLoopback} excludes: `localhost.`, names below it and names such as `ip6-localhost`, which
  * a name server may resolve to another machine; `0.0.0.0` and `::`, which also mean all addresses; and IPv4 addresses
  * written as IPv6. Does not recognize this machine's own name or its addresses in a network.

@@ -38,7 +38,8 @@ const MOST_LINKS = 40;
  *
  * @param options `mostBytes` is the limit. @default 1 MiB
  * @returns `undefined` if there is no such file.
- * @throws {TypeError} When it is not a regular file, or is larger than the limit.
+ * @throws {TypeError} When it is neither a regular file nor a folder, or is larger than the limit. For a folder, throws
+ * the system's own error.
  */
 export async function readOwned(
   path: string,
@@ -112,9 +113,9 @@ export function distrustOf(path: string, facts: Facts, uid: number | undefined):
 }
 
 /**
- * Returns why a file cannot be trusted even after a check of its content, and what to do: others could change or
- * replace the file between the check and its use. Assumes that a group whose id equals the owner's id contains only the
- * owner.
+ * Returns why a file cannot be trusted even after a check of its content, and what to do. Others could change or
+ * replace such a file between the check and its use. Assumes that a group whose id equals the owner's id contains only
+ * the owner.
  *
  * @returns `undefined` if the file can be trusted, or does not exist.
  */
@@ -256,7 +257,7 @@ async function linksOn(path: string): Promise<string[]> {
  * Returns why a folder or one above it cannot be trusted, and what to do. Only the first folder must belong to this
  * user or to root.
  *
- * @param isForDatabase Whether the first folder contains a database, so that nobody else may add files to it.
+ * @param isForDatabase Whether the first folder contains a database. Then nobody else may add files to the folder.
  */
 async function distrustAbove(folder: string, isForDatabase = false): Promise<string | undefined> {
   const uid = ownUid();

@@ -14,7 +14,7 @@ export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 
 /**
- * Creates a file and opens it for writing. Removes an existing file or link of that name first: a crash may have left
+ * Creates a file and opens it for writing. First removes an existing file or link of that name. A crash may have left
  * the file, and a write through a link would change another file.
  */
 function openNew(path: string): Deno.FsFile {
@@ -76,7 +76,10 @@ export async function openExistingLock(path: string): Promise<Deno.FsFile> {
   return await Deno.open(path);
 }
 
-/** Rejects links, which lead to another file, and named pipes, because opening one waits for another process. */
+/**
+ * Rejects links, because they lead to another file, and everything that is not a regular file: opening a named pipe,
+ * for example, waits for another process.
+ */
 function needLockFile(path: string, { isFile, isSymlink }: Deno.FileInfo): void {
   if (isSymlink) throw new TypeError(`Cannot lock "${path}": it is a symbolic link; remove the link`);
   if (!isFile) throw new TypeError(`Cannot lock "${path}": it is not a regular file; remove it`);

@@ -3,9 +3,9 @@
  *
  * A secret is removed as plain text, as URLs, forms, headers, JSON and HTML encode it, in Base64 and in hex. It is also
  * removed if its escapes are escaped again, or if invisible characters interrupt it. By default, hsgate does not remove
- * a secret of fewer than four characters, or a number of fewer than six digits. Otherwise it would also remove markets
- * and years. A secret of digits is removed only where it is a whole number, because six digits can also be part of an
- * order id.
+ * a secret of fewer than four characters, or a number of fewer than six digits. Otherwise it would also remove ordinary
+ * text, such as `hk` or `2025`. A secret of digits is removed only where it is a whole number, because six digits can
+ * also be part of an order id.
  *
  * @module
  */
@@ -31,8 +31,8 @@ const JSON_START = /"|-?\d[\d.eE+-]*/g;
 /** Matches the colon after a text that is a member name. */
 const COLON = /\s*:/y;
 /**
- * Returns whether hsgate itself may have chosen a member name. Such a name is kept, even if a password is the same
- * word.
+ * Returns whether a member name has only letters. hsgate's own names look like that, so such a name is kept, even if it
+ * equals a password.
  */
 const isPlainName = (name: string) => /^[a-z]+$/i.test(name);
 /** A number with at most this many digits may occur in a table of figures by chance. */
@@ -86,13 +86,16 @@ interface Patterns {
 /** Finds secrets in a text. */
 interface Search {
   pattern: RegExp;
-  /** Returns the beginnings of the forms (encodings of a secret), by their last characters. */
+  /**
+   * Returns the beginnings of all forms, by the last three characters of the beginning. A form is one encoding of a
+   * secret.
+   */
   beginnings: () => ReadonlyMap<string, readonly Beginning[]>;
   /** Matches one character that may interrupt a form. */
   gap: RegExp;
 }
 
-/** The beginning of a form, which is all that a cut text shows. */
+/** The first `length` characters of a form. If a text was cut inside a secret, it shows only such a beginning. */
 interface Beginning {
   form: string;
   length: number;
@@ -371,7 +374,7 @@ function decodedView({ text, starts }: View): View | undefined {
   return { text: masked(decoded), starts: places };
 }
 
-/** Returns the character of an escape, or `undefined` if it is none. */
+/** Returns the character that an escape stands for; `undefined` if the escape is invalid. */
 function meaningOf({ groups: { hex, octal, decimal, same, control, name, utf8 } = {} }: RegExpExecArray) {
   const [digits, base] = hex !== undefined ? [hex, 16] : octal !== undefined ? [octal, 8] : [decimal, 10];
   if (digits !== undefined) {
@@ -403,7 +406,10 @@ function spansIn(text: string, search: Search): { start: number; end: number }[]
   return merged;
 }
 
-/** Yields the places of secrets in a text as it is, and of the beginnings of secrets where the text was cut. */
+/**
+ * Yields the places of whole secrets. Then yields the places where the text was cut inside a secret. Decodes no
+ * escapes.
+ */
 function* placesIn(text: string, search: Search): Generator<{ start: number; end: number }> {
   for (const { index, 0: { length } } of text.matchAll(search.pattern)) {
     yield { start: index, end: index + length };
@@ -416,8 +422,8 @@ function* placesIn(text: string, search: Search): Generator<{ start: number; end
 }
 
 /**
- * Matches the mark `…` where hsgate has cut a text: programs cut texts before they remove secrets. The cut may be
- * within an escape, and a space may precede the mark.
+ * Matches the mark `…`, which hsgate puts where it cuts a text. It may cut a text before it removes the secrets, so a
+ * part of a secret can precede the mark. The cut may be within an escape, and a space may precede the mark.
  */
 const CUT = /([\\%&][\w#{]{0,9})? ?…/g;
 /** A shorter beginning of a secret is not removed from a cut text. */
@@ -467,7 +473,10 @@ function without(text: string, search: Search | undefined): string {
   return shown + text.slice(at);
 }
 
-/** Patterns for the text before and after a form, by how a form must be bounded to count as a secret. */
+/**
+ * Patterns for the text directly before and after a form. The key is the boundary that the form needs: none, a whole
+ * word, or a whole number.
+ */
 const bounds = {
   none: ["", ""],
   word: ["(?<![A-Za-z0-9])", "(?![A-Za-z0-9])"],
@@ -532,7 +541,8 @@ function piecesOf(form: string, gap: string): string[] {
   const hidden = masked(form);
   const visible = hidden.replaceAll(MASK, "");
   if (form.length > MOST_INTERRUPTED || visible === "") return [RegExp.escape(hidden)];
-  // The gap in an error includes spaces. A gap beside a space of the form would match the same spaces in many ways.
+  // In an error, a gap can be a space. A gap next to a space would match the same text in many ways, which is slow. So
+  // each run of spaces in the form becomes one gap.
   const words = gap === CLEANED ? visible.split(/\s+/) : [visible];
   return words.flatMap((word, index) => {
     const pieces = word.split("").flatMap((each, at) =>

@@ -54,7 +54,7 @@ export async function readAtMost(
 /**
  * Opens a file for reading. Follows links.
  *
- * @throws {TypeError} When it is not a regular file.
+ * @throws {TypeError} When it is neither a regular file nor a folder.
  */
 export function openRegularSync(path: string): Deno.FsFile {
   needRegular(path, Deno.statSync(path));
@@ -64,7 +64,8 @@ export function openRegularSync(path: string): Deno.FsFile {
 /**
  * Reads the text of a file. Follows links.
  *
- * @throws {TypeError} When it is not a regular file, or is larger than 64 MiB.
+ * @throws {TypeError} When it is neither a regular file nor a folder, or is larger than 64 MiB. For a folder, throws
+ * the system's own error.
  */
 export function readRegularTextSync(path: string): string {
   needRegular(path, Deno.statSync(path), 64 * 1024 * 1024);
@@ -75,7 +76,7 @@ export function readRegularTextSync(path: string): string {
  * Checks that a path is a regular file and not too large. Accepts a folder, because the system's own error for
  * reading it is clear.
  *
- * @throws {TypeError} When it is not a regular file, or is larger than the limit.
+ * @throws {TypeError} When it is neither a regular file nor a folder, or is larger than the limit.
  */
 export function needRegular(path: string, info: Deno.FileInfo, mostBytes?: number): void {
   if (info.isDirectory) return;
@@ -97,5 +98,5 @@ function kindOf(info: Deno.FileInfo): string {
   if (info.isDirectory) return "a folder";
   if (info.isFifo) return "a named pipe";
   if (info.isSocket) return "a socket";
-  return info.isCharDevice || info.isBlockDevice ? "a device" : "no file";
+  return info.isCharDevice || info.isBlockDevice ? "a device" : "a file of another kind";
 }

@@ -3,23 +3,25 @@
  * anywhere on a screen. Invisible characters, and characters that change the writing direction, can make a text look
  * like a different one.
  *
- * Functions make the patterns when they are needed: Unicode classes take a millisecond, and most programs need none.
+ * Each pattern is built only when it is needed: building one takes a millisecond, and most programs need none.
  *
  * @module
  */
 
 /**
- * Returns a pattern for Unicode control and format characters, characters that are shown as nothing or as an empty
- * cell, and the two Unicode line separators. Does not match line end and tab.
+ * Returns a pattern for Unicode control and format characters, for characters that show nothing or an empty cell, and
+ * for the two Unicode line separators. Does not match line end and tab.
  */
 export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]/gu;
 
 /**
  * Returns a pattern for the characters of {@linkcode hidden}, line ends and tabs. Also matches the backslash of a text
- * that looks like one of our escapes.
+ * that already looks like an escape.
  */
 const escapedCharacters = () => /[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]|\\(?=u[\da-f]{4})/gu;
-/** Returns a pattern for a decoded escape: one of these characters, or half of a surrogate pair. */
+/**
+ * Returns a pattern for a decoded escape: a character that `escapedCharacters` matches, or half of a surrogate pair.
+ */
 const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{DI}\p{Cs}\u2028\u2029\u2800\\]$/u;
 
 /**

@@ -141,7 +141,7 @@ export class ManualClock implements Clock {
 /** Milliseconds of the units in which people write durations. */
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Description of the format, for messages. */
+/** Description of the format of a duration, for messages. */
 export const durationExpected = 'a span of time such as "45m", "1h30m" or "90s"';
 
 /**
@@ -158,7 +158,7 @@ export function isInstant(text: string): boolean {
   }
 }
 
-/** The format: one or more whole numbers with units, largest unit first. */
+/** The format of a duration: one or more whole numbers with units, largest unit first. */
 export const durationPattern = /^(?=\d)(\d{1,6}d)?(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}s)?(\d{1,9}ms)?$/;
 
 /** Parses a duration. Returns it in milliseconds; `undefined` if the text is not a duration. */

@@ -13,8 +13,8 @@ const loadLease = lazily(() => import("../transports/direct/lease.ts"));
 const LOOPBACK = /^((.*\.)?localhost|0\.0\.0\.0|\[::1?\]|\[::ffff:(7f00:1|0:0)\])$/;
 
 /**
- * Returns the name of the account behind a gateway. Two spellings of one address are one account: otherwise an order
- * whose outcome is unknown could be sent again at the other spelling.
+ * Returns the name of the account behind a gateway. Two spellings of one address get the same name. Otherwise an order
+ * with an unknown outcome could be sent again under the other spelling.
  */
 export function gatewayAccount(url: string): string {
   const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(gatewayPlace(url)) ?? [];

@@ -128,7 +128,7 @@ export interface ClientBase extends AsyncDisposable {
    * appears as events, with a `gap` after the reconnect. To stop, leave the loop or abort the signal.
    *
    * @throws {InvalidParamsError} If more than 200 securities would be subscribed together.
-   * @throws {TransportError} If the first connection fails.
+   * @throws {BrokerError} If the first connection fails, or if the transport has no pushes.
    */
   watch(options?: WatchOptions): AsyncIterableIterator<TransportEvent>;
   /** Stops the pushes and closes the connections. */

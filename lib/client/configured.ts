@@ -14,15 +14,17 @@ export interface ConfiguredOptions {
   /** Returns an environment variable, such as `(name) => Deno.env.get(name)`. Variables override the file. */
   env: (name: string) => string | undefined;
   /**
-   * Settings file, YAML or JSON; it need not exist. Without `path`, the file that `HSGATE_CONFIG` names is read. A
-   * file in the working folder is never read by default, because somebody else may have written it.
+   * Settings file, YAML or JSON; it need not exist. Without `path`, the file that `HSGATE_CONFIG` names is read, and it
+   * must exist. A file in the working folder is never read by default, because somebody else may have written it.
    */
   path?: string;
   /** Called with warnings, for example about a secret that others can read. */
   onWarning?: (text: string) => void;
 }
 
-const NO_DESK = "connectConfigured() opens no order desk; use connect() with a store";
+const NO_DESK =
+  "a client of connectConfigured() has no store to record the order in; use connect() with a store, " +
+  'such as store: "hsgate.db"';
 
 /**
  * Resolves to a client over the transport that the settings name. The client cannot write orders. It logs in

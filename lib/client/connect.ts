@@ -31,7 +31,8 @@ export type DirectClient = Client & { readonly transport: DirectTransport };
  * Resolves to a client of the local gateway or of the platform itself. Over the gateway, nothing is sent before the
  * first call.
  *
- * @throws {TypeError} If an address or a key is unreadable.
+ * @throws {TypeError} If an address or a key is invalid, or if the gateway is on another machine and `plainHttp` is not
+ * set.
  * @example Print the funds of the Hong Kong account
  * ```ts ignore
  * import { connect } from "hsgate";

@@ -289,7 +289,7 @@ export type OrdersMethods = {
     orderIds: string[];
   }, options?: CallOptions) => Promise<CancelAnswer>;
   /**
-   * Cancels every order of a market that can be cancelled; `shanghai` and `shenzhen` each mean both. An answer without orders does not prove that no order is open: check `orders.today`.
+   * Cancels every order of a market that can be cancelled. With `shanghai` or `shenzhen`, cancels the orders of both exchanges. An answer without orders does not prove that no order is open: check `orders.today`.
    */
   readonly cancelAll: (params: {
     /** Market of the listing, or of the account to query. */
@@ -587,7 +587,7 @@ export type FuturesMethods = {
     limit?: number;
   }, options?: PagingOptions) => Paged<FuturesOrder>;
   /**
-   * Sets a new futures password; only over the socket. The broker documents only the code in the answer.
+   * Sets a new futures password; only over the socket. Of the answer, the broker's documents describe only the code.
    */
   readonly resetPassword: (params: {
     /** The new password. */

@@ -34,8 +34,8 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
 const MOST_LISTED = 10;
 
 /**
- * Returns the end of a message about an unknown name: the nearest name, and up to ten known names after `known:`; or
- * `; there are none`.
+ * Returns the end of a message about an unknown name: the nearest name, and up to ten known names after `known:`. If
+ * there are no known names, returns `; there are none`.
  */
 export function knownNames(given: string, names: Iterable<string>): string {
   const all = [...names].filter((name) => name.length <= MOST_LENGTH).sort();

@@ -46,8 +46,8 @@ interface Walk {
   /** Requests one page. */
   ask: (params: Record<string, unknown>) => Promise<unknown>;
   /**
-   * Called with the reason if the end is unproven. Either the first answer had no list; or further rows could not be
-   * requested, so only the broker's rule for short pages shows that nothing follows.
+   * Called with the reason if the end is unproven. Either the first answer had no list. Or the walk could not request
+   * further rows, and only the broker's rule for short pages shows that nothing follows.
    */
   onUnproven: (reason: string) => void;
 }
@@ -264,9 +264,9 @@ class CursorWalk<Row> extends PageWalk<Row> {
     const more = empty === undefined ? await this.askForMore(asked) : { rows: [], ...empty };
     if (more === undefined) return undefined;
     if (more.rows.length > 0) return { rows: more.rows, asked, isAnchored: false };
-    // Some servers send no list instead of an empty list. So a missing list is an error only with another sign that
-    // rows follow: the query from the second-to-last row did not return the last row first, or rows followed an earlier
-    // short page.
+    // Some servers send no list instead of an empty list. So a missing list is an error only if something else suggests
+    // that rows follow. There are two such signs: the query from the second-to-last row did not return the last row
+    // first, or rows followed an earlier short page.
     if (!more.hasList && (isOverlapped || this.#isCapped)) missing("a list");
     if (isOverlapped && !await this.#isStillThere(last)) {
       this.fault(LIST_EMPTIED, "its last row is gone, so the list started again while it was read");

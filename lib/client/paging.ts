@@ -51,9 +51,9 @@ export interface Paged<Row> extends AsyncIterable<Row> {
    */
   readonly isComplete: boolean;
   /**
-   * Why rows may be missing after the last one, although the last iteration reached the end: the broker rejected the
-   * query for further rows, the last row has no cursor for such a query, or an answer had no list (`{}`). `undefined`
-   * if the broker has shown that nothing follows.
+   * Why rows may be missing after the last one, although the last iteration reached the end. Possible reasons: the
+   * broker rejected the query for further rows, the last row has no cursor for such a query, or an answer had no list
+   * (`{}`). `undefined` if the broker has shown that nothing follows.
    */
   readonly unproven: string | undefined;
 }

@@ -12,7 +12,10 @@ const REMEMBERED = 100_000;
 /** A page with fewer distinct rows may equal another page by chance, for example if every row is the same fee. */
 const MIN_DISTINCT_ROWS = 10;
 
-/** Maximum number of consecutive rows that look like rows already read: for rows with an order number, and without. */
+/**
+ * Maximum number of consecutive rows that look like rows already read: for rows with an order number, and for rows
+ * without one.
+ */
 const [ALIKE_WITH_ID, ALIKE] = [100, 10_000];
 
 /** Number that identifies a row. Different numbers mean different rows. */

@@ -181,7 +181,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     accepts: isKey,
     secret: true,
     file: true,
-    power: "encrypts your trade password, so that the owner of this key can read it",
+    power: "encrypts your trade password; anyone who has this key can read the password",
   },
   fundAccounts: {
     env: "HSGATE_FUND_ACCOUNTS",

@@ -56,7 +56,7 @@ interface Entry {
   security: WatchedSecurity;
   /** Number of watches and calls of `keep` that use it. */
   users: number;
-  /** Number of these that are calls of `keep`. */
+  /** Number of these users that are calls of `keep`. */
   kept: number;
 }
 
@@ -150,7 +150,10 @@ export class Subscriptions {
     });
   }
 
-  /** Subscribes to what is not subscribed yet, and returns the entries with one more user each. */
+  /**
+   * Subscribes to each topic and security that is not subscribed yet. Returns the entries, and counts one more user for
+   * each.
+   */
   async #use(watch: Watch, signal: AbortSignal | undefined): Promise<{ key: string; entry: Entry }[]> {
     const wanted = entriesOf(watch);
     this.#checkLimit(watch.securities);
@@ -207,7 +210,7 @@ export class Subscriptions {
     if (symbols.size <= maxSubscriptions) return;
     throw new InvalidParamsError("subscribe", [{
       path: ["securities"],
-      value: `${symbols.size - before} more in addition to ${before} subscribed`,
+      value: `${symbols.size - before} more, with ${before} already subscribed`,
       expected: `at most ${maxSubscriptions} securities at once over all topics`,
     }], { operation: "quotes.subscribe" });
   }

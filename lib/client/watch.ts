@@ -180,7 +180,7 @@ export class Watches {
     const { transport, machine: { now, random }, aheadOf, fundAccounts } = this.#context;
     const { name } = transport;
     if (transport.openPushes === undefined) {
-      throw new UnmappedError(`Cannot watch over "${name}": it has no pushes`, {
+      throw new UnmappedError(`Cannot watch: the transport "${name}" has no pushes`, {
         code: "no-pushes",
         transport: name,
       });

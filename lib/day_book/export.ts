@@ -12,9 +12,9 @@
  * - No check found a difference.
  * - If all lists of a market are empty, another answer of the broker confirms that the day is empty.
  *
- * Any other day is provisional, and the next export reads it again. The export keeps final days without reading them,
- * except the day of the last session: the broker may book something in the evening, so the export reads that day
- * again.
+ * Any other day is provisional, and the next export reads it again. The export keeps final days without reading them.
+ * The day of the last session is an exception: the broker may book something in the evening, so the export reads that
+ * day again.
  *
  * A new reading replaces a day only if it contains everything that earlier readings of the day contained. Otherwise
  * the export keeps both readings and lists each missing row.
@@ -411,7 +411,10 @@ interface DayDetails {
   evidence: Evidence;
 }
 
-/** Returns the first day of a range whose kept folder has rows of a market, or `undefined`. */
+/**
+ * Among the days of a range, returns the first one whose kept folder has rows of a market; `undefined` if there is
+ * none.
+ */
 function keptWithRows(
   exportFolder: ExportFolder,
   market: DayBookMarket,

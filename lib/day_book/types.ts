@@ -1,5 +1,6 @@
 /**
- * Defines the options, progress events, result and error of a day book export.
+ * Defines the options, progress events, result and error of a day book export. A reading is the data of one day as one
+ * export read it from the broker.
  *
  * @module
  */
@@ -71,9 +72,9 @@ export interface DayBookOptions {
    */
   wire?: boolean;
   /**
-   * Writes texts in CSV exactly as the broker sent them, for programs. Otherwise the export puts an
-   * apostrophe before a text that a spreadsheet would run as a formula, and writes control characters as
-   * escapes. JSON Lines are always exact.
+   * Writes texts in CSV exactly as the broker sent them, for programs. Otherwise the export puts an apostrophe before a
+   * text that a spreadsheet would run as a formula. It also writes control characters as escapes. JSON Lines are always
+   * exact.
    *
    * @default false
    */
@@ -261,8 +262,9 @@ export type DayStatus = "final" | "provisional";
 export type Origin = "history" | "today";
 
 /**
- * A step in writing the folder of a day. In order: the folder was created, the lists were read, the summary was
- * written, the old folder was renamed, the new folder has its final name, the old folder was removed.
+ * A finished step in writing the folder of a day, in this order. `begun`: the folder was created. `read`: the lists
+ * were read. `sealed`: the summary was written. `set-aside`: the old folder was renamed. `in-place`: the new folder has
+ * its final name. `tidied`: the old folder was removed.
  */
 export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | "tidied";
 
@@ -325,8 +327,8 @@ export type CheckName =
   /** The new reading contains all rows and totals of the other readings of the day. */
   | "rows"
   /**
-   * If all lists of a market are empty, another answer confirms this: the lists of the days around it have rows, or the
-   * broker returns the account's funds.
+   * If all lists of a market are empty, another answer confirms this. Either the lists of the days around the day have
+   * rows, or the broker returns the account's funds.
    */
   | "empty"
   /** The fills that the store has of rebalancing orders agree with the exported fills. */
@@ -399,7 +401,9 @@ export interface DayBookResult {
   brokerClock?: "unknown";
   /** Why the export wrote no list of rebalancing trades; absent if it did. */
   withoutRebalanceTrades?: string;
-  /** Whether nothing is missing, no check found a difference, and the clocks agree. */
+  /**
+   * Whether nothing is missing, no check found a difference, no other reading contradicts a day, and the clocks agree.
+   */
   ok: boolean;
 }
 

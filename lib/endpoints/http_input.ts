@@ -1,5 +1,5 @@
 /**
- * Reads HTTP/1.1 requests from a connection: heads, bodies of a known length, bodies in chunks.
+ * Reads HTTP/1.0 and HTTP/1.1 requests from a connection, with bodies of a known length or in chunks.
  *
  * @module
  */

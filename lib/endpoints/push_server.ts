@@ -13,7 +13,7 @@ export interface PushServerOptions {
   hostname: string;
   /** Port to listen on; 0 chooses a free port. */
   port: number;
-  /** Bytes that may wait for one slow reader before the server closes its connection. */
+  /** Bytes that may wait for one slow reader before the server closes the connection of this reader. */
   bufferLimit: number;
   /** Called after each new connection. */
   onConnect?: () => void;

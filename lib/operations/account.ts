@@ -63,7 +63,7 @@ export const fundsFields = {
   maxUnifiedCreditLimit: field("unitMaxCreditLimit", decimal),
   /** State of the account, as the broker's code. */
   accountStatus: field("accountStatus", text),
-  /** Share of the funds in use. The interface does not say its unit; the simulator writes a percentage. */
+  /** Share of the funds in use. The broker's documents do not give its unit; the simulator sends a percentage. */
   usageRatio: field("spentRatio", decimal),
   /** Purchasing power in the main currency. */
   buyingPower: field("buyPower", decimal),

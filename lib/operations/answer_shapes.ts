@@ -1,6 +1,6 @@
 /**
- * Describes an answer as the broker sent it, without its values: which members it has, of which type, in which form and
- * length, and how that differs from the catalogue. Also writes sample texts and numbers of each form.
+ * Describes an answer as the broker sent it, without its values: the members with their types, forms and lengths, and
+ * the differences from the catalogue. Also writes sample texts and numbers of each form.
  *
  * @module
  */
@@ -144,9 +144,9 @@ export function listedNames(): ReadonlySet<string> {
 }
 
 /**
- * Returns a member's name, or only the name's length if the name could be a value: an account number, a symbol or the
- * name of a person. A record that the catalogue does not list may be a map with such names, so only listed names are
- * shown there.
+ * Returns a member's name. If the name could be a value, such as an account number, a symbol or the name of a person,
+ * returns only its length. A record that the catalogue does not list may be a map with such names, so only listed names
+ * are shown there.
  */
 function safeName(name: string, isKnownRecord: boolean): string {
   const isSafe = listedNames().has(name) || isKnownRecord && NAME.test(name) || /^#\d{1,9}$/.test(name);
@@ -261,7 +261,7 @@ class Walker {
   /** How many values a place had, by path. */
   readonly #values = new Map<string, number>();
   readonly #unlisted = new Map<Seen, Set<string>>();
-  /** The record of a missing member, by the path of the member. */
+  /** Path of the record that lacks a member, by the path of the member. */
   readonly #parents = new Map<string, string>();
   readonly #over: WireAnswer["over"];
   #depth = 0;

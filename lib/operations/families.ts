@@ -63,7 +63,7 @@ export async function loadFamily<F extends FamilyName>(family: F): Promise<Catal
 type Entry = Readonly<{ paged?: boolean; instead?: string; lists?: readonly string[] }>;
 const families: Readonly<Record<string, Readonly<Record<string, Entry>>>> = index;
 
-/** Every family, with the keys of its operations. */
+/** Returns every family, with the keys of its operations. */
 export function indexedFamilies(): [FamilyName, [string, Indexed][]][] {
   return Object.entries(families).map(([family, entries]) => {
     const named = Object.entries(entries).map(([key, { paged = false, ...entry }]): [string, Indexed] => [

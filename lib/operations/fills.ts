@@ -92,7 +92,7 @@ const unnumbered: Readonly<Record<string, FeeItem>> = { hk: "disputeCouncilLevy"
 /**
  * Limits of the missing fee: a fraction of the amount, plus five cents. Real charges are far below these limits
  * (0.00015 % in Hong Kong, a few millionths of a dollar per share in the United States). If the difference is larger,
- * the total is wrong. No fee is added then, so that the wrong total is noticed.
+ * the total is wrong. Then no fee is added, and the check of the fees finds the wrong total.
  */
 const MOST_OF_AMOUNT = "0.0001";
 const MOST_EXTRA = "0.05";

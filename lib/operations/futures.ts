@@ -492,7 +492,9 @@ export const futures = family("futures", {
     },
   }),
 
-  /** Sets a new futures password; only over the socket. The broker documents only the code in the answer. */
+  /**
+   * Sets a new futures password; only over the socket. Of the answer, the broker's documents describe only the code.
+   */
   resetPassword: operation({
     wire: "FuturesResetPwd",
     group: null,

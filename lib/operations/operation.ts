@@ -15,7 +15,7 @@ export type Effect = "read" | "write" | "session";
 /** The login that an operation requires. */
 export type Need = "trade-login" | "platform-login" | "nothing";
 
-/** A gap in the documentation, so that a transport cannot make the call. */
+/** Says that a transport cannot make the call, because the documentation lacks something. */
 export interface Gap {
   /** The reason, for the error and the reference. */
   readonly gap: string;
@@ -116,7 +116,7 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   source: string;
   /** True if only sources other than the broker's API document describe the operation. */
   extra?: true;
-  /** hsgate's name of the general operation, if this operation is a special case of it with its own name. */
+  /** If this operation is a named special case of another operation: hsgate's name of that operation. */
   variantOf?: string;
   /** Wire members that every request contains with these values. */
   constants?: Readonly<Record<string, unknown>>;
@@ -171,8 +171,8 @@ export function family<F extends Readonly<Record<string, AnyOperation>>>(name: s
 }
 
 /**
- * Returns the gateway path, such as `/trade/TradeEntrust`. Calls that the gateway relays to the platform have the
- * platform's path.
+ * Returns the gateway path, such as `/trade/TradeEntrust`; `undefined` if the gateway does not serve the operation.
+ * Calls that the gateway relays to the platform have the platform's path.
  */
 export function gatewayPath({ group, wire, platformPath }: AnyOperation): string | undefined {
   if (group === null) return undefined;
@@ -256,7 +256,7 @@ const MOST_PARSED_VALUES = 2_000_000;
 
 /** Why an answer is not parsed. */
 export interface ParseRefusal {
-  /** What the answer has too much of, for messages. */
+  /** The reason, for messages, such as `it has more than 2000000 values`. */
   reason: string;
   code: "too-deep" | "too-many-values";
 }

@@ -353,8 +353,8 @@ export const orders = family("orders", {
   }),
 
   /**
-   * Cancels every order of a market that can be cancelled; `shanghai` and `shenzhen` each mean both. An answer without
-   * orders does not prove that no order is open: check `orders.today`.
+   * Cancels every order of a market that can be cancelled. With `shanghai` or `shenzhen`, cancels the orders of both
+   * exchanges. An answer without orders does not prove that no order is open: check `orders.today`.
    */
   cancelAll: operation({
     wire: "TradeBatchCancelEntrust",

@@ -408,7 +408,7 @@ export type Funds = {
   /** State of the account, as the broker's code. */
   accountStatus?: string;
   /**
-   * Share of the funds in use. The interface does not say its unit; the simulator writes a percentage.
+   * Share of the funds in use. The broker's documents do not give its unit; the simulator sends a percentage.
    */
   usageRatio?: string;
   /** Purchasing power in the main currency. */

@@ -85,7 +85,7 @@ type ParamsOf<F extends Fields> = Simplify<
   & { [K in keyof F as F[K]["presence"] extends "required" ? never : K]?: ValueOf<F[K]> }
 >;
 
-/** The type of a value as we read or send it. */
+/** The type of a decoded value. */
 export type Decoded<V> = V extends ValueType<infer T> ? T : never;
 
 /** The record type of a set of fields in an answer. */
@@ -95,8 +95,8 @@ export type RecordOf<F extends Fields> = Simplify<
 >;
 
 /**
- * Checks rules that involve several parameters. It gets only the parameters that passed their own checks, so that it
- * runs even if another parameter is invalid.
+ * Checks rules that involve several parameters. It gets only the parameters that passed their own checks, and runs even
+ * if another parameter is invalid.
  */
 type Refine<T> = (params: Partial<T>, wrong: (path: string, expected: string) => void) => void;
 

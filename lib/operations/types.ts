@@ -1,5 +1,5 @@
 /**
- * Defines the types of single values: which values we accept, how they are sent, and how answers are decoded.
+ * Defines the types of single values: which values a request may contain, and how values are encoded and decoded.
  *
  * @module
  */
@@ -91,9 +91,9 @@ export interface ValueType<T> {
   readonly fields?: FieldsInfo;
   /** Adds an issue for each mistake in a value to be sent. */
   check(value: unknown, path: Issue["path"], issues: Issue[]): void;
-  /** Returns the wire value of hsgate's value. */
+  /** Converts hsgate's value to the value on the wire. */
   encode(value: T): unknown;
-  /** Returns hsgate's value of a wire value. Throws {@linkcode Mismatch} or {@linkcode InexactNumber}. */
+  /** Converts a value on the wire to hsgate's value. Throws {@linkcode Mismatch} or {@linkcode InexactNumber}. */
   decode(value: unknown): T;
 }
 

@@ -136,8 +136,8 @@ export function readAnswer(
 /**
  * Parses `{ok, err, data}` and returns `data`.
  *
- * @throws {BrokerError} If the broker rejected the request, if the text is not an envelope, or if `err`
- * contains an error next to `ok: true` (code `ok-with-error`; for a write the outcome is unknown).
+ * @throws {BrokerError} If the broker rejected the request, or if the text is not an envelope. Also if `err` contains
+ * an error next to `ok: true` (code `ok-with-error`); the outcome of a write is then unknown.
  */
 export function openEnvelope(context: CallContext, text: string): unknown {
   try {
@@ -199,7 +199,10 @@ function refusedBy({ err, data }: { err?: unknown; data?: unknown }): Refused {
   return { text: typeof err === "string" ? err : "", hasResult: hasAnyValue(data) };
 }
 
-/** Returns whether an answer contains any value, at any depth. Rejections contain none. */
+/**
+ * Returns whether an answer contains a value other than zero, false or an empty text, at any depth. The data of a
+ * rejection contain no such value.
+ */
 function hasAnyValue(value: unknown): boolean {
   const left = [value];
   while (left.length > 0) {

@@ -1,5 +1,5 @@
 /**
- * Calls the local gateway over HTTP: JSON envelopes, one POST per call, each write sent exactly once.
+ * Calls the local gateway over HTTP: JSON envelopes, one POST per call, and no write is sent twice.
  *
  * @module
  */
@@ -192,8 +192,8 @@ class GatewayTransport implements Transport {
       timeoutMs,
     );
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    // The gateway takes whole seconds. Round down, so that it waits no longer than this call and its error
-    // can arrive.
+    // The gateway accepts only whole seconds, at least one. Round down: then the gateway gives up before this call
+    // does, and its error still arrives.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
     const send = context.operation.effect === "read" ? postRouted : postOnce;
     let answer: PostAnswer;

@@ -35,7 +35,7 @@ export interface CallContext {
 export interface Refused {
   /** The broker's text, word for word. */
   readonly text: string;
-  /** The broker's code, or a short code of ours. */
+  /** The broker's code, or hsgate's own short code. */
   readonly code?: string;
   /** Whether the answer also contains a result, which contradicts the rejection. */
   readonly hasResult?: boolean;
@@ -82,8 +82,8 @@ function nameSaid({ text, code }: Refused): ResponseCode | undefined {
 
 /**
  * Returns whether an answer proves that a write was rejected before it was executed. Only two kinds of answers prove
- * that: a listed code with this meaning, without a text or with one of its documented texts, and the text for a closed
- * market. Any other text proves nothing, even if it starts with a listed code.
+ * that. One is a listed code with this meaning, without a text or with one of its documented texts. The other is the
+ * text for a closed market. Any other text proves nothing, even if it starts with a listed code.
  */
 function refusesWrite(refused: Refused): boolean {
   if (refused.hasResult) return false;
@@ -92,10 +92,10 @@ function refusesWrite(refused: Refused): boolean {
   return name !== undefined && codeMeanings[name].write === "refused";
 }
 
-/** Maximum numbers of characters: of the broker's text, its code, a text in a sentence of ours, an id in a sentence. */
+/** Maximum number of characters: of the broker's text, of its code, and of a text or an id that a message quotes. */
 const [MOST_TEXT, MOST_CODE, MOST_QUOTED, MOST_ID] = [2_000, 100, 300, 40];
 
-/** Returns the id of an answer for a sentence of ours. */
+/** Returns the id of an answer, shortened for a message. */
 export const shortenedId = (id: string): string => shortened(id, MOST_ID);
 
 /** Returns a text with at most this many characters and, if it is longer, a mark of the cut. */
@@ -104,8 +104,8 @@ export function shortened(text: string, most = MOST_QUOTED): string {
 }
 
 /**
- * Returns the error for a rejection. The broker's code and text decide its class, and the error keeps them word for
- * word, but at most 2,000 characters of the text.
+ * Returns the error for a rejection. The broker's code and text decide its class. The error keeps both word for word,
+ * but at most 2,000 characters of the text.
  */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;

@@ -36,7 +36,7 @@ export interface CallOptions {
   /**
    * Called by the transport right before the first byte of a write leaves; nothing can happen in between. If it throws,
    * the write is not sent, and the call rejects with the error. `beforeWrite` is not enough for a check that must still
-   * be true at the first byte: the transport may connect after it, and the process may be suspended in the meantime.
+   * be true at the first byte. The transport may connect after it, and the process may be suspended in the meantime.
    */
   beforeFirstByte?: () => void;
 }
@@ -108,7 +108,7 @@ export interface Transport extends AsyncDisposable {
    *
    * @throws {RejectedError} If the broker rejected the request.
    * @throws {TransportError} If the request was not delivered, or a read got no answer.
-   * @throws {OutcomeUnknownError} If a write got no answer.
+   * @throws {OutcomeUnknownError} If the outcome of a write is unknown, for example because no answer arrived.
    * @throws {ProtocolError} If the answer to a read is invalid.
    * @throws {UnmappedError} If this transport does not support the operation.
    */

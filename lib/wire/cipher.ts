@@ -72,7 +72,7 @@ export function decryptSegments(
   if (encrypted.length % key.length !== 0) {
     throw wireError(
       "cipher-segment",
-      `Cannot decrypt: ${encrypted.length} bytes are not a whole number of segments of ${key.length}`,
+      `Cannot decrypt: ${encrypted.length} bytes are not a whole number of segments of ${key.length} bytes`,
     );
   }
   const count = encrypted.length / key.length;
@@ -92,7 +92,7 @@ export function decryptSegments(
     }
   }
   if (isDamaged) {
-    throw wireError("cipher-segment", "Cannot decrypt: a segment is damaged or for another key");
+    throw wireError("cipher-segment", "Cannot decrypt: a segment is damaged, or encrypted for another key");
   }
   return Buffer.concat(parts);
 }

@@ -126,7 +126,7 @@ export class FrameDecoder {
   filled(count: number): void {
     if (!Number.isInteger(count) || count < 0 || count > this.#bytes.length - this.#end) {
       throw new RangeError(
-        `Cannot accept ${count} bytes: the buffer has space for ${this.#bytes.length - this.#end}`,
+        `Cannot accept ${count} bytes: the buffer has space for only ${this.#bytes.length - this.#end}`,
       );
     }
     this.#end += count;
@@ -204,7 +204,9 @@ export class FrameDecoder {
     const have = this.#end - this.#start;
     const most = HEADER_LENGTH + this.#limits.maxBodyLength;
     if (have >= most) {
-      throw new RangeError(`Cannot accept more bytes: ${have} are waiting already, read the frames first`);
+      throw new RangeError(
+        `Cannot accept more bytes: ${have} bytes are already waiting; read the frames first`,
+      );
     }
     const needed = have + wanted;
     if (needed > this.#bytes.length) {

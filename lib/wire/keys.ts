@@ -58,7 +58,7 @@ export function readPrivateKey(text: string): PrivateKey {
     throw new TypeError(
       `Cannot read private key: ${
         publicHandle(der) === undefined
-          ? "it is neither PKCS#8 nor PKCS#1, or damaged"
+          ? "it is neither PKCS#8 nor PKCS#1, or it is damaged"
           : "it is a public key; the private one is needed"
       }`,
     );
@@ -82,7 +82,7 @@ export function readPublicKey(text: string): PublicKey {
     throw new TypeError(
       `Cannot read public key: ${
         isPrivate === undefined
-          ? "it is neither SubjectPublicKeyInfo nor PKCS#1, or damaged"
+          ? "it is neither SubjectPublicKeyInfo nor PKCS#1, or it is damaged"
           : "it is a private key; the public one is needed"
       }`,
     );
@@ -126,7 +126,7 @@ function derOf(text: string, half: "private" | "public"): Buffer {
   const [, label = "", armoured = text] = armour ?? [];
   if (label.includes("ENCRYPTED") || /^(Proc-Type|DEK-Info):/m.test(armoured)) {
     throw new TypeError(
-      `Cannot read ${half} key: it is protected by a password; keys without one are needed`,
+      `Cannot read ${half} key: it is protected by a password; hsgate needs a key without a password`,
     );
   }
   const base64 = armoured.replace(/\s+/g, "");

@@ -95,7 +95,9 @@ function createMessages(library: typeof protobuf): Messages {
     if (known !== undefined) return known;
     const file = fileOfMessage(name);
     if (file === undefined) {
-      throw new ProtocolError(`Cannot find message "${name}": no definition`, { code: "message-unknown" });
+      throw new ProtocolError(`Cannot find message "${name}": no file in proto/ defines it`, {
+        code: "message-unknown",
+      });
     }
     parse(file);
     root.resolveAll();
@@ -198,7 +200,7 @@ function unknownValue(input: protobuf.Reader, wireType: number, bytes: Uint8Arra
     // deno-lint-ignore no-control-regex -- a message within this one begins with control characters
     if (!/[\u0000-\u001f]/.test(text)) return text;
   } catch {
-    // no text
+    // not UTF-8
   }
   return content.toBase64();
 }
@@ -476,7 +478,7 @@ function decodeAny(any: unknown): Payload | undefined {
   // The library's Any. Both members are checked below; an absent value means an empty message.
   const { type_url: url, value } = any as { type_url?: unknown; value?: unknown };
   if (typeof url !== "string") {
-    throw new ProtocolError("Cannot read payload: it is not an Any", { code: "message-damaged" });
+    throw new ProtocolError("Cannot read payload: it is not a protobuf Any", { code: "message-damaged" });
   }
   const bytes = value instanceof Uint8Array ? value : EMPTY;
   return { name: nameIn(url), bytes };

@@ -1,9 +1,9 @@
 /**
  * Pads a body to whole blocks of 16 bytes for AES, and finds the padding again.
  *
- * The API document makes two statements that contradict each other: the body has "PKCS5 padding" by "standard
- * libraries", and its last byte contains `mod_len`, the length modulo 16. Both rules add 1 to 16 bytes and result in
- * the same length. With `m` for the length modulo 16:
+ * The API document makes two statements that contradict each other. The body has "PKCS5 padding" by "standard
+ * libraries". Its last byte contains `mod_len`, the length modulo 16. Both rules add 1 to 16 bytes and result in the
+ * same length. With `m` for the length modulo 16:
  *
  * | m | PKCS#7 | mod_len over zeros | mod_len over PKCS#7 |
  * |---|---|---|---|
@@ -13,7 +13,7 @@
  * | 15 | `01` | `0f` | `0f` |
  *
  * The `mod_len` rule only defines the last byte. The preceding padding bytes may have any value, and a reader ignores
- * them. The vendor's own client sends and reads PKCS#7, so we send PKCS#7. A received body may use either rule. A
+ * them. The vendor's own client sends and reads PKCS#7, so hsgate sends PKCS#7. A received body may use either rule. A
  * last byte of 1 can mean one byte of PKCS#7, or fifteen bytes of the other rule. The preceding bytes do not decide
  * that, because a message may itself end in such bytes. {@linkcode readings} returns both possible lengths, and the
  * signature of the plain body shows which one is right. Without a signature, {@linkcode likelyReading} chooses by the
@@ -52,7 +52,7 @@ export function readings(padded: Uint8Array): number[] {
   if (standard === undefined && other === undefined) {
     throw wireError(
       "cipher-padding",
-      "Cannot read body: its padding follows no rule; is the session key right?",
+      "Cannot read body: its padding follows neither rule, so the session key is probably wrong",
     );
   }
   if (standard === undefined || other === undefined) return [(standard ?? other)!];

@@ -26,18 +26,18 @@ import { likelyReading, pad, type Padding, readings } from "./padding.ts";
 
 /** Keys and options of one side. */
 export interface SealingOptions {
-  /** Our private key: signs our frames, and decrypts RSA frames of the other side. */
+  /** This side's private key: signs the frames to send, and decrypts RSA frames of the other side. */
   privateKey: PrivateKey;
-  /** The other side's public key: verifies its frames, and encrypts our RSA frames. */
+  /** The other side's public key: verifies its frames, and encrypts the RSA frames to send. */
   publicKey: PublicKey;
   /**
    * Accept frames without a signature, for a server that does not sign. A wrong signature is still rejected.
    * @default {false}
    */
   allowUnsigned?: boolean;
-  /** Padding of the bodies that we send. Received bodies may use either rule. @default {"pkcs7"} */
+  /** Padding of the bodies to send. Received bodies may use either rule. @default {"pkcs7"} */
   padding?: Padding;
-  /** Maximum number of bytes of an RSA segment that we send; the vendor's client uses 100. @default {117} */
+  /** Maximum number of bytes of an RSA segment to send; the vendor's client uses 100. @default {117} */
   segmentLength?: number;
   /** Maximum number of RSA segments of a body to decrypt. @default {64} */
   mostSegments?: number;
@@ -131,7 +131,10 @@ export class Sealing implements Disposable {
     const cipher = body.length === 0 ? "none" : cipherOf(type, serial);
     if (isUnsigned(signature)) {
       if (this.#options.allowUnsigned !== true) {
-        throw wireError("signature-missing", `Cannot accept ${type} ${serial}: it is not signed`);
+        throw wireError(
+          "signature-missing",
+          `Cannot accept the ${type} with serial number ${serial}: it is not signed`,
+        );
       }
       return { body: this.#decryptUnsigned(body, cipher), signature: "none" };
     }
@@ -149,7 +152,7 @@ export class Sealing implements Disposable {
     }
     throw wireError(
       "signature-bad",
-      `Cannot accept ${type} ${serial}: its signature does not match its body`,
+      `Cannot accept the ${type} with serial number ${serial}: its signature does not match its body`,
     );
   }
 

@@ -231,7 +231,7 @@ Deno.test("watch shows quotes and order changes, has the lease in the meantime, 
     assertEquals([holder.pid, holder.program], [Deno.pid, "hsgate watch"]);
     const second = await cli(["quote", "AAPL"], { env: at.env });
     assertEquals(second.code, 4);
-    assertStringIncludes(second.err, '("hsgate watch") has had it since ');
+    assertStringIncludes(second.err, '("hsgate watch") has used it since ');
     assertStringIncludes(second.err, "Close that program first");
     controller.abort(new InterruptedError("interrupted"));
   };
@@ -264,7 +264,7 @@ Deno.test("commands do not log in while another process has the trade connection
     for (const words of commands) {
       const { code, err } = await cli(words, { env });
       assertEquals(code, 4, words.join(" "));
-      assertStringIncludes(err, '("a strategy") has had it since 1970-01-01T00:00:00.000Z');
+      assertStringIncludes(err, '("a strategy") has used it since 1970-01-01T00:00:00.000Z');
     }
     assertEquals(proxy.posted, []);
   }

@@ -493,7 +493,7 @@ Deno.test("doctor says which process has the trade connection, and does not end 
   assertEquals([found.code, statesOf(found).lease, statesOf(found).login], [4, "failed", undefined]);
   assertStringIncludes(
     found.of("lease"),
-    `connection is in use: this process ("hsgate run") has had it since ${lease.holder.since}`,
+    `connection is in use: this process ("hsgate run") has used it since ${lease.holder.since}`,
   );
   assertEquals(at.platform.state().callsTaken, 0);
 });

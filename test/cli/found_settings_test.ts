@@ -200,7 +200,7 @@ Deno.test("trust shows each setting without secrets, and what the setting can do
       0,
       `settings  hsgate.yaml
   gatewayUrl: ${w.url} (this gateway gets your trade login and every order)
-  tradePasswordKey: [hidden] (encrypts your trade password, so that the owner of this key can read it)
+  tradePasswordKey: [hidden] (encrypts your trade password; anyone who has this key can read the password)
   pingUrl: https://hc.example/[hidden] (this address receives pings while a scheduler runs)
 `,
     ],

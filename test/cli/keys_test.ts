@@ -140,11 +140,16 @@ const wrong: [what: string, content: string | Uint8Array, line: string, advice: 
     "it is an OpenSSH key",
     "keys new",
   ],
-  ["a key cut short", PRIVATE.slice(0, 300), "its PEM armour is damaged", "BEGIN and END lines"],
+  [
+    "a key cut short",
+    PRIVATE.slice(0, 300),
+    "its PEM armour is damaged",
+    "BEGIN and END lines",
+  ],
   [
     "a key with a part missing",
     PRIVATE.split("\n").toSpliced(3, 2).join("\n"),
-    "it is neither PKCS#8 nor PKCS#1, or damaged",
+    "it is neither PKCS#8 nor PKCS#1, or it is damaged",
     "Copy the key again",
   ],
 ];

@@ -290,7 +290,7 @@ Deno.test("call over the direct transport leaves no secret in spans, and rejects
     assertEquals(query.code, 2, query.out + query.err);
     assertStringIncludes(
       query.out + query.err,
-      'Cannot use the direct transport: parameterStyle (HSGATE_PARAMETER_STYLE): expected "form", or OTEL_DENO not set',
+      'Cannot use the direct transport: parameterStyle (HSGATE_PARAMETER_STYLE): expected "form" while OTEL_DENO is set',
     );
     for (const secret of [mobile, loginPassword, tradePassword]) {
       assert(

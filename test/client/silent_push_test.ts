@@ -34,7 +34,7 @@ function assertReplaced(seen: TransportEvent[]): void {
   assert(lost?.type === "connection");
   assertEquals([lost.error?.code, lost.error?.message], [
     "idle",
-    `Cannot read pushes: nothing came for ${IDLE_MS} ms`,
+    `Cannot read pushes: nothing arrived for ${IDLE_MS} ms`,
   ]);
   const gap = seen.find(({ type }) => type === "gap");
   assert(gap?.type === "gap");
@@ -118,7 +118,7 @@ for (
     assertEquals(code, 130, out);
     const time = String.raw`\d\d:\d\d:\d\d`;
     const lost = new RegExp(
-      `lost the stream; nothing has arrived since ${time} HKT \\(Cannot read pushes: nothing came for 500 ms\\)`,
+      `lost the stream; nothing has arrived since ${time} HKT \\(Cannot read pushes: nothing arrived for 500 ms\\)`,
     );
     assert(lost.test(out), out);
     const back = new RegExp(`the stream is back: changes from ${time} to ${time} HKT may be missing`);

@@ -80,7 +80,7 @@ Deno.test("add() accepts 200 different securities over all topics, and rejects o
     InvalidParamsError,
     "Cannot subscribe: securities: expected at most 200 securities at once over all topics",
   );
-  assertEquals(error.issues[0]?.value, "1 more in addition to 200 subscribed");
+  assertEquals(error.issues[0]?.value, "1 more, with 200 already subscribed");
   assertEquals(lines.length, 2);
   assertEquals(subscriptions.size, 200);
 });

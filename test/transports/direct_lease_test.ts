@@ -26,7 +26,7 @@ Deno.test("takeLease() rejects a second lease and names the holder of the first,
     const error = await assertRejects(() => takeLease(options), TransportError);
     assertEquals(
       error.message,
-      'Cannot open the trade connection: this process ("hsgate watch") has had it since 2025-08-15T01:30:05.000Z; an account has only one trade connection, so close that one first',
+      'Cannot open the trade connection: this process ("hsgate watch") has used it since 2025-08-15T01:30:05.000Z; an account has only one trade connection, so close the connection of that program first',
     );
     assertEquals(error.code, "lease-held");
     assertEquals(await leaseHolder(temp.path, "trade-1"), lease.holder);
@@ -177,7 +177,7 @@ Deno.test("a second client of the account is rejected before it can end the conn
     await first.account.funds({ market: "hk" });
     await using second = await connectDirect(platform.info, shared, { retry: { attempts: 1 } });
     const error = await assertRejects(() => second.account.funds({ market: "hk" }), TransportError);
-    assert(error.message.includes('this process ("the bot") has had it since'), error.message);
+    assert(error.message.includes('this process ("the bot") has used it since'), error.message);
     assertEquals(error.code, "lease-held");
     assertEquals(platform.state().tradeConnections, 1);
     await first.account.funds({ market: "hk" }); // its token is still valid

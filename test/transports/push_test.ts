@@ -888,7 +888,7 @@ Deno.test("pushIdleMs breaks a silent connection, and any frame keeps it", async
   const [, lost] = await until(events, isState("lost"));
   assert(lost?.type === "connection");
   assertEquals(lost.error?.code, "idle");
-  assertEquals(lost.error?.message, "Cannot read pushes: nothing came for 80 ms");
+  assertEquals(lost.error?.message, "Cannot read pushes: nothing arrived for 80 ms");
 });
 
 Deno.test("bytes that never complete a frame do not keep a connection open; a frame in two parts does", async () => {
@@ -916,7 +916,7 @@ Deno.test("bytes that never complete a frame do not keep a connection open; a fr
   await trickle;
   assert(lost?.type === "connection");
   assertEquals(lost.error?.code, "idle");
-  assertStringIncludes(lost.error?.message ?? "", "no whole frame came for 200 ms, only ");
+  assertStringIncludes(lost.error?.message ?? "", "no complete frame arrived for 200 ms, only ");
   assert(sent < part.length, "it was noticed while bytes came");
 });
 

@@ -97,17 +97,21 @@ Deno.test("readPrivateKey() and readPublicKey() describe a wrong text without sh
     [readPrivateKey, "", "it is empty"],
     [readPrivateKey, armour("PRIVATE KEY", ""), "it is empty"],
     [readPrivateKey, "héllo!", "it is neither PEM nor Base64"],
-    [readPrivateKey, pkcs8.slice(0, 400), "it is neither PKCS#8 nor PKCS#1, or damaged"],
-    [readPrivateKey, armour("PRIVATE KEY", pkcs8).slice(0, 500), "its PEM armour is damaged"],
+    [readPrivateKey, pkcs8.slice(0, 400), "it is neither PKCS#8 nor PKCS#1, or it is damaged"],
+    [
+      readPrivateKey,
+      armour("PRIVATE KEY", pkcs8).slice(0, 500),
+      "its PEM armour is damaged",
+    ],
     [readPrivateKey, wireKeys.developerPublicKeySpkiBase64, "it is a public key; the private one is needed"],
     [
       readPrivateKey,
       String(curve.export({ type: "pkcs8", format: "pem" })),
       'it is a key for "ec"; RSA is needed',
     ],
-    [readPrivateKey, locked, "it is protected by a password; keys without one are needed"],
+    [readPrivateKey, locked, "it is protected by a password; hsgate needs a key without a password"],
     [readPublicKey, pkcs8, "it is a private key; the public one is needed"],
-    [readPublicKey, "AAAA", "it is neither SubjectPublicKeyInfo nor PKCS#1, or damaged"],
+    [readPublicKey, "AAAA", "it is neither SubjectPublicKeyInfo nor PKCS#1, or it is damaged"],
   ];
   for (const [read, text, reason] of cases) {
     const { message } = assertThrows(() => read(text), TypeError);

@@ -184,8 +184,12 @@ Deno.test("decode() throws only a ProtocolError for random damage", async () => 
 
 Deno.test("encode() and decode() reject a message that no file defines", async () => {
   const messages = await loadMessages();
-  assertThrows(() => messages.decode("NoSuchNotify", new Uint8Array(0)), ProtocolError, "no definition");
-  assertThrows(() => messages.encode("NoSuchNotify", {}), ProtocolError, "no definition");
+  assertThrows(
+    () => messages.decode("NoSuchNotify", new Uint8Array(0)),
+    ProtocolError,
+    "no file in proto/ defines it",
+  );
+  assertThrows(() => messages.encode("NoSuchNotify", {}), ProtocolError, "no file in proto/ defines it");
   assertEquals(messages.has("NoSuchNotify"), false);
   assertEquals(messages.has("BasicQotNotify"), true);
 });

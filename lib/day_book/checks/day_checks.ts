@@ -63,8 +63,8 @@ interface JournalCheckOptions {
  * - The numbers of rows differ, the sums differ, and at most half of the rows match.
  * - The numbers of rows are equal, and no fill matches a line.
  *
- * Two cases are always compared row by row: there is no fill; or there are as many purchases and as many
- * sales in both lists, and at most one of each.
+ * Two cases are always compared row by row. In one, there is no fill. In the other, both lists have the same number of
+ * purchases and the same number of sales, at most one of each.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;

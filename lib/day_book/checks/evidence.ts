@@ -2,10 +2,10 @@
  * Finds evidence that a market without any row really had no trades or entries on a day.
  *
  * With a broken gateway, a day's lists are empty too. So the export sends other queries that cover the day: the lists
- * from the day before to the day after, then those of the surrounding weeks. If these show rows of other days, the
- * lists work and this day is empty. If these are empty too, the account may have few trades. Then two conditions must
- * hold: the query for the account's funds returns amounts, and no day of those weeks that was exported earlier has
- * rows.
+ * from the day before to the day after, then those of the surrounding weeks. If these longer lists show rows of other
+ * days, the lists work and this day is empty. If the longer lists are empty too, the account may have few trades. Then
+ * two conditions must hold: the query for the account's funds returns amounts, and no day of those weeks that was
+ * exported earlier has rows.
  *
  * @module
  */
@@ -24,7 +24,10 @@ import type { DayBookMarket } from "../types.ts";
 interface EvidenceOptions {
   client: Client;
   signal: AbortSignal;
-  /** Returns the first day of a range that was exported earlier and has rows of a market, or `undefined`. */
+  /**
+   * Among the days of a range, returns the first one that was exported earlier and has rows of the market; `undefined`
+   * if there is none.
+   */
   keptWithRows: (market: DayBookMarket, from: string, to: string) => string | undefined;
 }
 
@@ -60,8 +63,8 @@ export class Evidence {
     isLeftOut: boolean,
   ): Promise<ListCheck> => {
     const range = weeksAround(day, runningDay);
-    // Usually a list with rows is enough to show that the lists work. If no answer of the day had a list, every row of
-    // every list is read, because any of them may be a row of the day itself.
+    // Usually a list with rows is enough to show that the lists work. If no answer of the day had a list, read every
+    // row of every list, because any row may belong to the day itself.
     const all = isLeftOut;
     const near = await this.#readRange(market, daysAround(day, runningDay), { most: Infinity, all });
     const result = near.resultFor(day) ??
@@ -81,9 +84,9 @@ export class Evidence {
   };
 
   /**
-   * Reads the lists of a range until one list has rows, or all lists. Reads each range only once.
+   * Reads the lists of a range. Stops at the first list with rows unless `all` is set. Reads each range only once.
    *
-   * @param most How many rows are enough.
+   * @param most After this number of rows, no further page of a list is read.
    */
   #readRange(
     market: DayBookMarket,

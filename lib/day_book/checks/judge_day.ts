@@ -40,8 +40,8 @@ export interface DayParts extends DayReading {
   /** Differences between the readings of the day. */
   contradictions: DifferenceFile;
   /**
-   * Resolves to the check of a market whose lists of the day are empty: passed if something confirms that the day is
-   * empty. `isLeftOut` is set if no answer had a list.
+   * Resolves to the check of a market whose lists of the day are empty. The check is passed if something confirms that
+   * the day is empty. `isLeftOut` is set if no answer had a list.
    */
   confirmEmpty: (day: MarketDay, isLeftOut: boolean) => Promise<ListCheck>;
 }

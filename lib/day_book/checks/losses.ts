@@ -51,7 +51,7 @@ interface Loss extends Pick<Difference, "rowKey" | "expected" | "actual" | "mess
   id: string;
 }
 
-/** Members of a row that may rise but must not fall. */
+/** Members of a row whose values may rise but must not fall. */
 const watched: Readonly<Record<DayBookList, readonly string[]>> = {
   fills: ["fillAmount", ...FeeItem.names],
   orders: ["filledQuantity", "fillAmount"],

@@ -5,8 +5,8 @@
  * A day is written into `.<day>.partial`, synced to the disk, and renamed. If it replaces a folder, the old folder is
  * first renamed to `.<name>.previous`. Before a folder is removed, it is renamed to `.<name>.dropped`. The next export
  * cleans up after a crash: it restores a `previous` folder if there is no folder of its name, and removes all other
- * leftovers. A reading that contradicts a day has its own folder, `<day>.disputed-1` and so on. If a later export reads
- * the same data again, it uses the same folder.
+ * leftovers. If an export reads data that contradict the stored day, it writes these data (the reading) into another
+ * folder, `<day>.disputed-1` and so on. If a later export reads the same data again, it uses the same folder.
  *
  * @module
  */
@@ -114,7 +114,7 @@ export class ExportFolder implements Disposable {
     removeIfThere(this.#hidden(day, "partial"));
   }
 
-  /** Moves a written day to its final name; calls `onStage` between the steps. */
+  /** Moves a written day to its final name; calls `onStage` after each step. */
   publish(
     day: string,
     name: string,

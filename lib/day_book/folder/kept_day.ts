@@ -110,7 +110,9 @@ export async function keptDay(
   };
 }
 
-/** Returns whether a file has the digest that the summary names. */
+/**
+ * Returns whether a file is undamaged: the summary contains a digest of the file, and the file still has this digest.
+ */
 const isSound = ({ files }: Summary, damaged: readonly string[], name: string): boolean =>
   Object.hasOwn(files, name) && !damaged.includes(name);
 

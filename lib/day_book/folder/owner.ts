@@ -56,8 +56,8 @@ const kinds = ["name", "developerKey"] as const satisfies readonly (keyof Digest
 const advice = "export each account into its own folder";
 
 /**
- * Throws if the folder belongs to another account. Binds a folder without an owner to this account. Resolves to the
- * reason why the owner is uncertain, or to `undefined` if nothing contradicts this account.
+ * Throws if the folder belongs to another account. Stores new digests of the name and the key in the folder. Resolves
+ * to the reason why the owner is uncertain, or to `undefined` if nothing contradicts this account.
  *
  * @throws {DayBookError} With code `other-account`, before anything is written.
  */

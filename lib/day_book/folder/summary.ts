@@ -38,7 +38,7 @@ export interface Settings {
   formats: readonly DayBookFormat[];
   /** Whether the rows are also written in the broker's format. */
   wire: boolean;
-  /** Whether a store is known, so that the rebalancing trades are written too. */
+  /** Whether a store is known. If it is, the rebalancing trades are written too. */
   rebalanceTrades?: boolean;
 }
 
@@ -80,7 +80,7 @@ interface FileRecord {
 
 /** Content of `summary.json`. */
 export interface Summary {
-  /** Version of the folder's format; changes when files or columns do. */
+  /** Version of the folder's format; changes when the files or columns change. */
   version: 2;
   day: string;
   /** `day` for the day itself, `disputed` for a reading that contradicts it. */

@@ -1,5 +1,5 @@
 /**
- * Writes the files of a day: joins its parts into one file per list and format, and adds the differences, the
+ * Writes the files of a day. Joins its parts into one file per list and format, and adds the differences, the
  * description of the columns and the summary.
  *
  * @module

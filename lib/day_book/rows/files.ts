@@ -17,8 +17,8 @@ const BLOCK_BYTES = 64 * 1024;
 const BYTES_PER_CHAR = 3;
 const encoder = new TextEncoder();
 /**
- * Matches text that is the same in CSV and in JSON: printable ASCII without comma, semicolon, quote and backslash,
- * and without a first or last character that {@linkcode csvCell} has to check.
+ * Matches text that is the same in CSV and in JSON. It is printable ASCII without comma, semicolon, quote and
+ * backslash. Its first and last characters need no check by {@linkcode csvCell}.
  */
 const PLAIN = /^(?:[!#-&(-*.-:<>?A-[\]-~]|[!#-&(-*.-:<>?A-[\]-~][ !#-+\--:<-[\]-~]*[!#-+\--:<-[\]-~])?$/;
 
@@ -175,7 +175,7 @@ function notARow(path: string, why: string): DayBookError {
 /** Maximum number of characters of a row. */
 const MOST_ROW = 64 * 1024 * 1024;
 
-/** Splits a file at its line ends, except within quotes. Looks at each character once, however long a row is. */
+/** Splits a file at its line ends, except within quotes. Reads each character once, however long a row is. */
 function* records(path: string, end: string, quotes: boolean): Generator<string> {
   using file = openRegularSync(path);
   const block = new Uint8Array(BLOCK_BYTES);

@@ -113,8 +113,8 @@ export class DigestCounts {
   }
 
   #grow(): Table {
-    // Use few tables, because each digest is looked up in all of them, but no table so large that much of it remains
-    // empty.
+    // Use few tables, because each digest is looked up in all of them. But do not create a table so large that much of
+    // it remains empty.
     const wanted = this.#places < USUAL_PLACES
       ? Math.max(FIRST_PLACES, this.#places)
       : Math.max(USUAL_PLACES, this.#places / 8);

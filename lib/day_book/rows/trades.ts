@@ -145,8 +145,8 @@ export function countPairs(fills: TradeRows, lines: TradeRows): number {
 }
 
 /**
- * Returns the fills without a matching line and the lines without a matching fill. If several rows are equal, the lines
- * without a match are the last ones, and the fills without a match are the first ones.
+ * Returns the fills without a matching line and the lines without a matching fill. If several rows are equal, the last
+ * lines and the first fills count as unmatched.
  */
 export function findUnmatched(fills: TradeRows, lines: TradeRows): { fills: TradeRow[]; lines: TradeRow[] } {
   const { counts, digest } = countsAndDigest(fills);

@@ -1,7 +1,7 @@
 /**
- * Manages one of the two connections to the platform: opens it when a call needs it, and reopens it after a break,
- * with growing pauses. Also combines both connections into one source of pushes: orders arrive over one connection,
- * market data over the other.
+ * Manages one of the two connections to the platform. Opens it when a call needs it, and reopens it after a break, with
+ * growing pauses. Also combines both connections into one source of pushes: orders arrive over one connection, market
+ * data over the other.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export interface ChannelOptions {
   link: Omit<LinkOptions, "address" | "token" | "handlers" | "signal" | "peer" | "machine">;
 }
 
-/** Callbacks for all connections of a channel, one after another. */
+/** Callbacks for the connections of a channel, which has one connection at a time. */
 interface ChannelListener extends Pick<LinkHandlers, "onLife" | "onPush" | "onRefusedPush"> {
   /** Called when a connection is ready. */
   onLink?(link: Link): void;
@@ -257,7 +257,7 @@ export class Channel {
     this.reportPhase("waiting", { attempt: this.#failures, waitMs, error });
   }
 
-  /** Reopens a lost connection without a request, because pushes and the trade login depend on it. */
+  /** Reopens a lost connection even if no call needs it, because pushes and the trade login depend on it. */
   #lost(link: Link, error: BrokerError, lastedMs: number): void {
     this.#links.delete(link);
     if (this.#link !== link) return;
@@ -299,7 +299,10 @@ function isRefusedForGood(error: unknown): boolean {
 /** Pause before each further attempt of a connection that stopped because a key seems to be wrong. */
 const KEY_PAUSE_MS = 3_600_000;
 
-/** After this number of consecutive closed connections, another program is assumed to use the account. */
+/**
+ * If the platform closes this number of consecutive connections at a heartbeat, the channel assumes that another
+ * program uses the account.
+ */
 const MOST_HANG_UPS = 2;
 
 function hungUp(cause: BrokerError): DisplacedError {

@@ -176,7 +176,7 @@ class Direct implements DirectTransport {
         sealing: {
           privateKey,
           publicKey: this.#platformKey,
-          // The document gives no value for the field, so it stays empty.
+          // The document gives no value for this field of the header, so it is zero.
           reserved: 0n,
           ...options.allowUnsigned !== undefined && { allowUnsigned: options.allowUnsigned },
           ...options.padding !== undefined && { padding: options.padding },

@@ -72,8 +72,8 @@ export class Heartbeat implements Disposable {
   }
 
   /**
-   * Resolves when the other end is known to be alive. Call it before a write: a link that was silent for a while may
-   * be half open, and data written to it disappears without an error.
+   * Resolves when the other end is known to be alive. Call it before a write. A link that was silent for a while may be
+   * half open, and data written to it disappears without an error.
    *
    * @throws {TransportError} If no frame arrives in time; the connection then ends.
    */
@@ -102,7 +102,7 @@ export class Heartbeat implements Disposable {
     };
     this.#cancelAsking = this.#machine.setTimer(waitMs, () => {
       end();
-      const error = new TransportError(`Cannot use the link: no frame arrived within ${waitMs} ms`, {
+      const error = new TransportError(`Cannot use the connection: no frame arrived within ${waitMs} ms`, {
         code: "dead-link",
         transport: "direct",
       });
@@ -122,7 +122,8 @@ export class Heartbeat implements Disposable {
   }
 
   /**
-   * Counts silence in ticks. Measured with a clock, a link would seem dead after a long block of the event loop.
+   * Counts silence in ticks. If a clock measured the silence, a link would seem dead after a long block of the event
+   * loop.
    */
   #tick(): void {
     if (this.#disposed) return;
@@ -131,7 +132,7 @@ export class Heartbeat implements Disposable {
     if (this.#silentTicks >= TICKS * MOST_SILENT) {
       const silentMs = this.#intervalMs * MOST_SILENT;
       this.#hooks.dead(
-        new TransportError(`Cannot use the link: nothing came for ${silentMs} ms`, {
+        new TransportError(`Cannot use the connection: nothing arrived for ${silentMs} ms`, {
           code: "dead-link",
           transport: "direct",
         }),

@@ -47,7 +47,8 @@ export function defaultLeaseFolder(env: (name: string) => string | undefined): s
   if (state !== undefined && isAbsolute(state)) return `${state}/hsgate`;
   if (home !== undefined && isAbsolute(home)) return `${home}/.local/state/hsgate`;
   throw new TypeError(
-    "Cannot find a folder for the lease of the trade connection: set the option leaseFolder, or false for no lease",
+    "Cannot find a folder for the lease of the trade connection: set the option leaseFolder to an absolute folder, " +
+      "or to false to use no lease",
   );
 }
 
@@ -70,7 +71,7 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
     throw new TransportError(
       `Cannot open the trade connection: ${
         describeHolder(await readHolder(folder, name))
-      }; an account has only one trade connection, so close that one first`,
+      }; an account has only one trade connection, so close the connection of that program first`,
       { code: "lease-held", transport: "direct" },
     );
   }
@@ -98,8 +99,8 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
  */
 const MOST_HELD = 3;
 /**
- * Maximum number of attempts while the lock is only shared. {@linkcode leaseHolder} takes a shared lock for a moment
- * to check the lease.
+ * Maximum number of attempts in all. An attempt that finds only a shared lock does not count as held, because
+ * {@linkcode leaseHolder} takes one for a moment.
  */
 const MOST_ATTEMPTS = 200;
 
@@ -147,13 +148,13 @@ export async function leaseHolders(folder: string): Promise<Map<string, LeaseHol
 }
 
 /**
- * Describes a holder for a message, such as `process 4711 ("hsgate watch") has had it since
- * 2025-08-15T01:30:05.000Z`.
+ * Describes a holder for a message, such as `process 4711 ("hsgate watch") has used it since 2025-08-15T01:30:05.000Z`.
+ * "It" is the trade connection.
  */
 export function describeHolder(holder: LeaseHolder | undefined): string {
-  if (holder === undefined || holder.pid === 0) return "another process holds it";
+  if (holder === undefined || holder.pid === 0) return "another process uses it";
   const { pid, program, since } = holder;
-  return `${pid === Deno.pid ? "this process" : `process ${pid}`} ("${program}") has had it since ${since}`;
+  return `${pid === Deno.pid ? "this process" : `process ${pid}`} ("${program}") has used it since ${since}`;
 }
 
 /** Maximum size of a holder's description, which is normally far smaller. */

@@ -83,7 +83,7 @@ const BATCH = 8;
 export async function openLink(options: LinkOptions): Promise<Link> {
   const { address, connectTimeoutMs: timeoutMs, signal, handlers } = options;
   const connection = await openWithin(
-    // Unlike a push connection, a direct link also writes.
+    // Open a whole TCP connection, because a direct link also writes. A push connection only reads.
     (to) => Deno.connect({ ...to, transport: "tcp" }),
     address,
     { timeoutMs, signal, transport: "direct" },
@@ -123,7 +123,7 @@ export class Link {
   /** Whether a heartbeat was sent and nothing has arrived since. */
   #awaitsBeat = false;
   #isHungUp = false;
-  /** Whether an encrypted push has arrived. */
+  /** Whether an encrypted push of a known type has arrived. */
   #hasSealedPush = false;
   /** Called with the first answer; `undefined` once an RSA frame has arrived. */
   #onInit: ((response: Response) => void) | undefined;
@@ -287,7 +287,7 @@ export class Link {
     if (onInit === undefined) {
       return this.#fault(
         new ProtocolError(
-          "Cannot accept an answer under RSA: only the first answer of a connection uses RSA",
+          "Cannot accept an answer encrypted with RSA: only the first answer of a connection uses RSA",
           {
             code: "rsa-late",
           },

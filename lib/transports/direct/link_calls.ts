@@ -193,7 +193,10 @@ export class Outstanding<Call> {
   take(id: string): Call {
     const call = this.#calls.get(id);
     if (call === undefined) {
-      throw wireError("answer-unasked", `Cannot take answer: no request "${shortenedId(id)}" waits for one`);
+      throw wireError(
+        "answer-unasked",
+        `Cannot accept an answer: no request with the id "${shortenedId(id)}" waits for it`,
+      );
     }
     this.#calls.delete(id);
     return call;

@@ -17,7 +17,7 @@ const loadTransport = lazily(() => import("./direct_transport.ts"));
 /**
  * Creates a transport that connects to the platform itself. It sends nothing before the first call.
  *
- * @throws {TypeError} If a key or an address is unreadable. The message contains neither.
+ * @throws {TypeError} If a key or an address is invalid. The message contains no part of a key.
  */
 export async function direct(options: DirectOptions): Promise<DirectTransport> {
   const { createDirectTransport } = await loadTransport();

@@ -67,7 +67,7 @@ export interface DirectOptions {
   program?: string;
   /** How long a call waits for its answer, unless the call sets its own limit. @default {10_000} */
   timeoutMs?: number;
-  /** Longest wait for a connection, and again for its first answer. @default {10_000} */
+  /** Longest wait for a connection. The wait for its first answer has the same limit. @default {10_000} */
   connectTimeoutMs?: number;
   /** Time between heartbeats; by default the platform's value. */
   heartbeatMs?: number;

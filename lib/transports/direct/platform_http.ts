@@ -1,6 +1,7 @@
 /**
- * Sends HTTP requests to the platform: parameters as a form or as a query, `{data, respCode}` as the answer. No error
- * contains a parameter, because parameters are phone numbers, passwords and tokens.
+ * Sends HTTP requests to the platform: parameters as a form or as a query, `{data, respCode}` as the answer. Errors do
+ * not contain parameters, because these are phone numbers, passwords and tokens. Only values of one or two characters
+ * are not removed.
  *
  * @see API document 4.7
  * @module
@@ -108,14 +109,16 @@ export class PlatformHttp {
  * phone number, password and token.
  */
 function tracedQuery(): InvalidParamsError {
-  const expected =
-    '"form", or OTEL_DENO not set: otherwise the traces would contain every address with its password';
+  const expected = '"form" while OTEL_DENO is set, because traces would record addresses with passwords';
   return new InvalidParamsError("use the direct transport", [
     { path: ["parameterStyle (HSGATE_PARAMETER_STYLE)"], value: "query", expected },
   ], { code: "traced-query" });
 }
 
-/** Returns a function that removes the parameters from a text, in each encoding in which they may appear. */
+/**
+ * Returns a function that removes the parameters from a text, in each encoding in which they may appear. Values of one
+ * or two characters stay.
+ */
 function hiderOf(form: URLSearchParams): (text: string) => string {
   const secrets = [...form].flatMap(([name, value]) => {
     const encoded = new URLSearchParams({ [name]: value }).toString().slice(name.length + 1);

@@ -63,7 +63,7 @@ const MARGIN_MS = 30_000;
  */
 export const MOST_UNREADABLE = 5;
 
-/** Returns whether an error means that one of our keys is wrong, so that a retry would fail too. */
+/** Returns whether an error means that one of the two keys is wrong. A retry would then fail too. */
 export function isKeyFault(error: unknown): boolean {
   return error instanceof ProtocolError && (error.code === "token" || error.code === "platform-key");
 }
@@ -108,7 +108,8 @@ export class PlatformSession {
    *
    * @throws {LoginRefusedError} If the platform rejected the login, now or before: permanently for a wrong
    * password, otherwise for a while.
-   * @throws {ProtocolError} If the token is encrypted for another key. No further login is tried after that.
+   * @throws {ProtocolError} If the token is encrypted for another key. No further login is tried until a person allows
+   * it.
    */
   token(): Promise<Token> {
     const { valid } = this;
@@ -145,8 +146,8 @@ export class PlatformSession {
   }
 
   /**
-   * Counts an unreadable first answer of a connection. Returns whether a key must be wrong: several consecutive
-   * answers were unreadable, and no answer was ever readable.
+   * Counts an unreadable first answer of a connection. Returns whether a key is assumed to be wrong: several
+   * consecutive answers were unreadable, and no answer was ever readable.
    */
   firstAnswerFailed(): boolean {
     return this.#unreadable !== undefined && ++this.#unreadable >= MOST_UNREADABLE;

@@ -109,8 +109,8 @@ export class SocketCalls {
   }
 
   /**
-   * Decodes an answer with `read`, and updates the logins: ends a login that the answer reports as ended, and
-   * otherwise extends the validity of the token.
+   * Decodes an answer with `read`, and updates the logins. If the answer reports that a login has ended, ends that
+   * login. Otherwise extends the validity of the token.
    */
   noting<T>(context: CallContext, route: Route, read: () => T): T {
     try {

@@ -1,8 +1,8 @@
 /**
- * Sends one HTTP POST on a new connection, exactly once.
+ * Sends one HTTP POST on a new connection, and never sends it again.
  *
- * An HTTP answer names no request. If a server sends an answer twice on a connection that is used again, the second
- * copy would count as the answer of the next call. So no connection is used twice.
+ * An HTTP answer does not say which request it belongs to. If a server sends an answer twice on a connection that is
+ * used again, the second copy would count as the answer of the next call. So no connection is used twice.
  *
  * The runtime's `fetch` sends a request a second time if the pooled connection breaks before an answer
  * (denoland/deno#32566). Some versions do so even on a new connection (denoland/deno#35610). For a write, that could
@@ -26,9 +26,9 @@ export interface Server {
   hostname: string;
   port: number;
   isTls: boolean;
-  /** Whether it is this machine, so that requests to it never use a proxy. */
+  /** Whether the server is this machine. Requests to this machine never use a proxy. */
   isLocal: boolean;
-  /** The start of its URLs, with their credentials. */
+  /** The start of the server's URLs: scheme, credentials, host and port. */
   base: string;
 }
 
@@ -90,7 +90,7 @@ export class TooLargeError extends Error {
 }
 
 /**
- * Sends the request once.
+ * Sends the request at most once.
  *
  * @throws {NotConnectedError} If nothing was sent.
  * @throws {WithheldError} If `beforeFirstByte` threw. Nothing was sent.
@@ -131,10 +131,10 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
 }
 
 /**
- * Sends a request that causes no harm if the server executes or answers it twice. Never use this function for a
- * write. A request to another machine uses the proxy of the environment, if there is one; a request to this machine
- * never does. With tracing on, `fetch` also sends requests to this machine, to record a span, unless they would use a
- * proxy.
+ * Sends a request that causes no harm if the server executes or answers it twice. Never use this function for a write.
+ * A request to another machine uses the proxy of the environment, if there is one; a request to this machine never
+ * does. If tracing is on, requests to this machine also go through `fetch`, which records a span. If `fetch` might use
+ * a proxy for them, they do not.
  *
  * @throws {NotConnectedError} If nothing was sent.
  * @throws {TooLargeError} If the answer is larger than `maxBytes`.
@@ -254,7 +254,7 @@ export async function readText(response: Response, most: number): Promise<string
 /** Maximum size of the head of an answer in bytes. */
 const MOST_HEAD_BYTES = 65_536;
 
-/** Parses an answer that arrives in pieces. Examines each byte only once, for any number of pieces. */
+/** Parses an answer that arrives in pieces. */
 class AnswerReader {
   readonly #maxBytes: number;
   readonly #onlyStatus: boolean;

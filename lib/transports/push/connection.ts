@@ -110,8 +110,8 @@ export async function readFrames(
     if (idle.expired) {
       const { pending } = decoder;
       const reason = pending === 0
-        ? `nothing came for ${idleTimeoutMs} ms`
-        : `no whole frame came for ${idleTimeoutMs} ms, only ${pending} bytes of one`;
+        ? `nothing arrived for ${idleTimeoutMs} ms`
+        : `no complete frame arrived for ${idleTimeoutMs} ms, only ${pending} bytes of a frame`;
       return lost(reason, "idle");
     }
     return asBrokerError(action, cause, transport);
@@ -170,14 +170,14 @@ export interface PushHandlers {
   onRefusedPush(): void;
 }
 
-/** An open connection for pushes. */
+/** An open source of pushes: one connection, or several for the direct transport. */
 export interface PushLine {
   /** Reads until the connection ends, and resolves to the error that ended it. */
   run(): Promise<BrokerError>;
   /** Closes the connection. */
   close(): void;
   /**
-   * Only for a line of several connections: returns when the last frame of the broken connection arrived, in Unix
+   * Only for a line with several connections: returns when data last arrived on the broken connection, in Unix
    * milliseconds.
    */
   brokenSince?(): number | undefined;

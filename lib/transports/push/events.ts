@@ -69,7 +69,10 @@ export interface UnknownEvent {
   sentAt: number;
   /** The event type of this push, if its type number is known. If it is `order`, query the orders. */
   expected?: PushEvent["type"];
-  /** Why the push is unreadable. Code `other-account`: the push names an account that is not ours, or no account. */
+  /**
+   * Why the push is unreadable. Code `other-account`: the push names an account that is not in `fundAccounts`, or no
+   * account.
+   */
   error?: ProtocolError;
   /**
    * Difference between `sentAt` and the broker's clock in milliseconds; only set if it exceeds five minutes.

@@ -21,7 +21,7 @@ interface PushEntry {
   decode: (raw: RawMessage) => PushEvent["data"];
 }
 
-/** Returns whether the number and the payload of a push are those of a kind that we know. */
+/** Returns whether hsgate knows the type number of a push, and the payload is the message of that type. */
 export function isKnownPush({ type, payload }: Notify): boolean {
   const name = NotifyType.decode(String(type));
   return payload !== undefined && payload.bytes.length > 0 &&
@@ -31,7 +31,7 @@ export function isKnownPush({ type, payload }: Notify): boolean {
 /** Returns the event of a push. */
 export type PushReader = (notify: Notify) => PushEvent | UnknownEvent;
 
-/** Error code of an order push that names an account that is not ours, or no account. */
+/** Error code of an order push that names an account that is not in `fundAccounts`, or no account. */
 export const OTHER_ACCOUNT = "other-account";
 
 /** Options of {@linkcode createPushReader}. */
@@ -46,8 +46,8 @@ interface PushReaderOptions {
 }
 
 /**
- * Returns a decoder for pushes. It decodes protobuf messages directly into our records, because an intermediate plain
- * object would take 50 % more time.
+ * Returns a decoder for pushes. It decodes protobuf messages directly into hsgate's records, because an intermediate
+ * plain object would take 50 % more time.
  *
  * @returns A function that returns an `unknown` event for a payload that is unknown, damaged or for another account.
  */
@@ -85,7 +85,7 @@ export function createPushReader(
         return { type: "unknown", notifyType, payloadType, sentAt, expected: entry.type, error };
       }
       const data = entry.decode(raw);
-      // Only a readable push counts as naming an account. If two accounts appear, either could be ours.
+      // Only a readable push counts as naming an account. If two accounts appear, either could be the user's.
       if (typeof account === "string" && fundAccounts === undefined) {
         const first = firstOf.get(notifyType);
         if (first === undefined) firstOf.set(notifyType, account);
@@ -133,9 +133,9 @@ export class PushGuard {
   readonly #others = new Memory();
 
   /**
-   * @param now Our clock, Unix milliseconds.
-   * @param aheadOf Returns the milliseconds by which the broker's clock is ahead of ours; `undefined` until an answer
-   * contains the broker's time.
+   * @param now Returns the time of this machine's clock, Unix milliseconds.
+   * @param aheadOf Returns the milliseconds by which the broker's clock is ahead of this machine's; `undefined` until
+   * an answer contains the broker's time.
    */
   constructor(now: () => number, aheadOf: () => number | undefined = () => undefined) {
     this.#now = now;
@@ -160,9 +160,9 @@ export class PushGuard {
 
   /**
    * Returns how far the time of a push is from the broker's clock in milliseconds, negative for an old push;
-   * `undefined` within {@linkcode FAR_MS}. Only answers set the broker's clock. If pushes did, one push with a wrong
-   * time could hide the next one. Before the first answer, this machine's clock is used, so that an old push does not
-   * pass as new.
+   * `undefined` within {@linkcode FAR_MS}. Only answers set the broker's clock. If pushes set it, one push with a wrong
+   * time would make the next wrong time look right. Before the first answer, this machine's clock is used, so that an
+   * old push does not pass as new.
    */
   offTime(sentAt: number): number | undefined {
     const offMs = sentAt - this.#now() - (this.#aheadOf() ?? 0);
@@ -175,7 +175,10 @@ export class PushGuard {
   }
 }
 
-/** If id, name and payload of a push are longer in all, only a digest is kept: a gateway may send many long pushes. */
+/**
+ * If id, name and payload of a push are together longer than this, keep only a digest: a gateway may send many long
+ * pushes.
+ */
 const MOST_REMEMBERED = 2048;
 
 /** Returns the push itself if it is short. Otherwise returns a short push, which differs for each long push. */
@@ -218,16 +221,16 @@ class Memory {
 class Generation {
   /** Number of pushes. */
   count = 0;
-  /** By the lowest bits of a hash: the number of the newest push, counted from 1; 0 for none. */
+  /** For each value of the lowest bits of a hash: number of the newest push that has it, from 1; 0 if there is none. */
   #newest = new Int32Array(0);
-  /** By push: the number of an earlier push with the same lowest bits of the hash; 0 for none. */
+  /** For each push: number of the previous push with the same lowest bits of the hash; 0 if there is none. */
   #earlier = new Int32Array(0);
   #hashes = new Uint32Array(0);
   #types = new Float64Array(0);
   #times = new Float64Array(0);
   #ids: string[] = [];
   #names: (string | undefined)[] = [];
-  /** By push: the block with its payload, and the payload's place there. */
+  /** For each push: the block that contains its payload, and where the payload is in the block. */
   #blocks: Uint8Array[] = [];
   #starts = new Uint32Array(0);
   #lengths = new Uint32Array(0);

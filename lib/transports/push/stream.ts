@@ -160,7 +160,7 @@ class SourcePushStream implements PushStream {
   #gap: { from: number; reason: string; silent?: true } | undefined;
   /** Time of the first rejected push that no gap has reported yet, and the timer that reports it. */
   #refused: { from: number; timer: ReturnType<typeof setTimeout> } | undefined;
-  /** What `onGap` threw in a timer. The stream ends with it. */
+  /** The error that `onGap` threw in a timer. The stream ends with this error. */
   #thrown: unknown;
 
   constructor(source: PushSource, options: PushHooks) {
@@ -269,7 +269,7 @@ class SourcePushStream implements PushStream {
     try {
       this.#reportDoubtfulGap(
         this.#options.now() - from,
-        "the connection rejected pushes: unencrypted after encrypted ones",
+        "the connection rejected unencrypted pushes, because earlier pushes were encrypted",
       );
     } catch (error) {
       this.#thrown = error;
