@@ -13,6 +13,7 @@ import { compare, isDecimal, sumOf } from "../decimal.ts";
 import {
   dayOfLists,
   endedStates,
+  isOnlyInFills,
   isSameSymbol,
   type ListReading,
   type SeenOrder,
@@ -268,7 +269,7 @@ const sameSide = (one: string, other: string): boolean => isBuy(one) === isBuy(o
 /**
  * Returns the orders that the conditional order of an intent has placed: new orders that have its terms, that together
  * have its quantity, and that cannot belong to another intent. `undefined` if the lists do not show exactly these
- * orders.
+ * orders, or if only the lists of fills show one of them: the lists of orders have then lost rows.
  */
 export function childrenIn(
   intent: Intent,
@@ -276,6 +277,7 @@ export function childrenIn(
   others: Others,
 ): readonly string[] | undefined {
   const found = [...reading.orders.values()].filter((order) => couldBeChild(order, intent, others));
+  if (found.some(isOnlyInFills)) return undefined;
   const rivals = others.rivals.filter(({ id }) => id !== intent.id);
   if (found.some((order) => rivals.some((each) => couldBelong(order, each, others)))) return undefined;
   return compare(totalOf(found), termsOf(intent).quantity ?? "0") === 0 ? idsOf(found) : undefined;
