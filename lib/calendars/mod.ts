@@ -321,7 +321,7 @@ export interface TradingDay {
   projected: boolean;
 }
 
-/** Returns the hours of the last covered session that is not a half-day. */
+/** Returns the usual hours: those of the last covered session that is not a half-day. */
 function hoursOf(calendars: Calendars, mic: Mic): { open: string; close: string } {
   let date = Temporal.PlainDate.from(calendars.coverage(mic).through);
   let session: Session | string = "closed";
