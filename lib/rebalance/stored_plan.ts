@@ -19,7 +19,7 @@ export interface ArrivalPrice {
   at: number;
 }
 
-/** Why a trade of a plan waits, is smaller, or has ended. */
+/** Why a trade of a plan waits, why its order is smaller than planned, or why it has ended. */
 export interface TradeNote {
   at: number;
   text: string;
