@@ -217,9 +217,9 @@ export class Check {
   }
 
   /**
-   * Returns the price at which the order is valued. This is the order's own price. If the market has reached the
-   * order's trigger, it is the own price or the last price, whichever is higher. If the order has no price, it is the
-   * last price or the best ask, whichever is higher.
+   * Returns the price at which the order is valued. This is the order's own price, with two exceptions. If the market
+   * has reached the order's trigger, it is the order's own price or the last price, whichever is higher. If the order
+   * has no price, it is the last price or the best ask, whichever is higher.
    *
    * @param rule The rule that needs the price; named in the refusal if the broker has no price either.
    */
