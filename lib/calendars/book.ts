@@ -247,7 +247,7 @@ function isHalfDay(override: Override, book: Pick<Book, "regular" | "halfDay">):
   return override.halfDay === true && book.halfDay !== null && hoursOf(override, book) === book.halfDay;
 }
 
-/** Returns whether an override is not needed, because the calendar without overrides says the same. */
+/** Returns whether an override is not needed, because the calendar without this market's overrides says the same. */
 export function isNeedless(override: Override, shipped: Book): boolean {
   const { date } = override;
   if (date < shipped.from || date > shipped.through) return false;

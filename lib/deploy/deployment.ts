@@ -156,7 +156,7 @@ export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?:
 /** Comment after the command of {@linkcode fetchLine}. */
 export const fetchNote = "   # once: downloads the packages, so that no start waits for them";
 
-/** Returns what a recipe checks itself after its start, because the system that starts it cannot check it. */
+/** Returns what a recipe checks after its start. The system that starts the recipe cannot check this. */
 export function checksOfRecipe(recipe: CompiledRecipe): string {
   const parts: string[] = [];
   for (const schedule of recipe.schedules) {

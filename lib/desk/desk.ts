@@ -34,7 +34,7 @@ export type { PlannedWrite } from "./send.ts";
 /** Options of {@linkcode Desk}. */
 export interface DeskOptions
   extends RecordsOptions, Pick<SendDeps, "client" | "guard" | "haltedByFile" | "confirm" | "resolveMs"> {
-  /** Time limit of calls without their own time limit; the same as the transport's. @default 10 s */
+  /** Time limit of calls that have no time limit of their own. Pass the time limit of the transport. @default 10 s */
   timeoutMs?: number;
   /** Returns how long {@linkcode Desk.keepReconciled} waits before its next reading. @default 3 min */
   reconcileEveryMs?: (() => number) | undefined;
@@ -166,7 +166,7 @@ export class Desk {
     });
   }
 
-  /** Reconciles once before the first write, if an earlier process has left open intents. */
+  /** Reconciles once before the first write, if the store has open intents, for example of an earlier process. */
   async #start(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.error;
     this.#started ??= this.#reconcileOpen();

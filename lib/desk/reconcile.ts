@@ -172,7 +172,7 @@ export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: Ab
 /** Returns whether an intent only waits for its conditional or algorithmic order, which can last for many days. */
 const isWaiting = (intent: Intent): boolean => placesOthers(intent) && intent.state !== "unknown";
 
-/** Returns whether an intent's answer names no order, so that no list shows anything about it. */
+/** Returns whether the answer to an intent names no order. No list then shows anything about the intent. */
 const namesNoOrder = ({ state, orderIds }: Intent): boolean =>
   state === "acknowledged" && orderIds.length === 0;
 

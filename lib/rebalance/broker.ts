@@ -67,7 +67,7 @@ export async function readBrokerAccount(
       issues.push({
         path: ["cash", currency],
         value: `${cash[currency]} and ${found.cash}`,
-        expected: `the same cash in each market of ${currency}: try again, or plan each market by itself`,
+        expected: `the same cash in each market of ${currency}: try again, or plan each market separately`,
       });
     } else if (compare(found.reserved, reserved[currency]!) > 0) reserved[currency] = found.reserved;
     for (const holding of holdings) held.push({ market, holding });

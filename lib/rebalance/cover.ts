@@ -33,7 +33,7 @@ import { mostCovered } from "./pricing.ts";
 /** After a purchase, the broker's cash may stay unchanged for up to this time. */
 const CASH_LAG_MS = 30_000;
 
-/** Thrown if the fee rates of an order's day are unknown, so that its cost is unknown. */
+/** Thrown if the fee rates of an order's day are unknown. The cost of the order is then unknown, too. */
 class UnknownFees extends Error {
   constructor({ symbol, date }: FeeTerms) {
     super(`the fees of "${symbol}" on ${date} are unknown, so the cash above the buffer is unknown`);

@@ -279,7 +279,7 @@ export class Execution {
         continue;
       }
       if (view.stale !== undefined) {
-        wrong("price", view.last, `a quote of "${symbol}" that is current: this one is ${view.stale}`);
+        wrong("price", view.last, `a quote of "${symbol}" that is current: the quote is ${view.stale}`);
       }
       const lot = lotOf(trade, view);
       if (lot === undefined || !fitsLot(trade, lot)) {

@@ -1,7 +1,7 @@
 /**
- * Plans of rebalancing: what to trade so that the weights of a portfolio come near their targets.
+ * Plans the rebalancing of a portfolio (which trades bring the weights near their targets), and executes such plans.
  *
- * | File | What it is |
+ * | File | Purpose |
  * |---|---|
  * | `plan_file.ts` | the file with targets, buffers, bands and limits |
  * | `account.ts` | the account of a plan: cash, holdings, prices, lots, rates |

@@ -25,7 +25,7 @@ export interface TradeNote {
   text: string;
 }
 
-/** What a plan was made from. */
+/** The settings from which a plan was made, and where they came from. */
 export interface PlanSource {
   settings: RebalanceFile;
   /** The file with the settings, an absolute path; absent if they are part of a recipe. */

@@ -123,7 +123,8 @@ export function openReadOnly(path: string): DatabaseSync {
 }
 
 /**
- * Returns what kind of tables a database contains: none, those of this program, those of a newer version, or others.
+ * Returns what kind of tables a database contains: none, those of this program, those of a newer version, or other
+ * tables.
  * Reads no row except the version.
  */
 export function tablesIn(file: DatabaseSync): "none" | "own" | "newer" | "foreign" {

@@ -139,7 +139,7 @@ export abstract class Store implements AsyncDisposable {
   /** After a copy, makes sure that new rows get higher numbers than the copied rows. */
   async continueNumbering(): Promise<void> {}
 
-  /** Gives some space of removed rows back to the file system. PostgreSQL does this by itself. */
+  /** Gives some space of removed rows back to the file system. Does nothing for PostgreSQL, which does this itself. */
   async giveBackSpace(): Promise<void> {}
 
   /** Records an event. */

@@ -444,7 +444,7 @@ deskTest(
       },
     };
     const old = await assertRejects(() => rebalance(changed, plan, termsOf()), InvalidParamsError);
-    assertStringIncludes(old.message, 'a quote of "00700.HK" that is current: this one is 960 s old');
+    assertStringIncludes(old.message, 'a quote of "00700.HK" that is current: the quote is 960 s old');
     const lotless = {
       ...changed,
       client: (why: Parameters<typeof desk.client>[0]) => {

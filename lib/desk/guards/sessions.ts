@@ -124,7 +124,7 @@ function periodsOf(
       // Orders that arrive in the minutes before an opening wait for the opening.
       return open.map(({ from, to }, index) => ({ from: from - (index === 0 ? 15 : 5) * MINUTE_MS, to }));
     case "futures": {
-      // On its last day, a contract ends half an hour before the others, and has no night session.
+      // On its last trading day, a contract stops half an hour before the other contracts, and has no night session.
       const lastDay = futureContract(symbol)?.lastTradingDay;
       if (lastDay !== undefined && date > lastDay) return [];
       const isLast = date === lastDay;
