@@ -17,8 +17,7 @@
  * | `execute.ts` | begins, continues and ends the execution of a plan |
  * | `execution.ts` | one execution by this process: places, reprices and cancels orders, and stops at the deadline |
  * | `cover.ts` | how much of an order the broker's cash and holdings cover |
- * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices and in which lots, and how much
- * remains to be traded |
+ * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices and lots, and how much remains |
  * | `report.ts`, `results.ts` | what an execution did |
  * | `day_trades.ts` | what was executed on a day, for the day book |
  * | `values.ts` | reads the values of YAML and JSON files |
