@@ -50,8 +50,8 @@ const MINUTE_MS = 60_000;
 const NIGHT_MS = 585 * MINUTE_MS;
 
 /**
- * Returns the period of a session outside the regular hours of a day. The night session begins in the evening of the
- * day; its trades belong to the next trading day.
+ * Returns when the extended session of a day begins and ends. The night session begins in the evening of the day; its
+ * trades belong to the next trading day.
  *
  * Sources: `lean` and `fut-aht`, which `docs/simulator.md` lists. No source says whether there is a night session on a
  * day on which the markets of London and New York are both closed; here there is one.
@@ -133,7 +133,9 @@ export function makeSession(book: Book, date: string, hours: string): Session {
   return Object.freeze({ date, open, close, breaks, halfDay, openAt: at(open), closeAt: at(close) });
 }
 
-/** Returns a link's calendar without its hours and half-days, which each direction adds. */
+/**
+ * Returns the parts of a link's calendar that do not depend on the direction. Each direction adds hours and half-days.
+ */
 function commonBook(
   hongKong: Book,
   mainland: Book,
@@ -245,7 +247,7 @@ function isHalfDay(override: Override, book: Pick<Book, "regular" | "halfDay">):
   return override.halfDay === true && book.halfDay !== null && hoursOf(override, book) === book.halfDay;
 }
 
-/** Returns whether an override is not needed because the data says the same. */
+/** Returns whether an override is not needed, because the calendar without this market's overrides says the same. */
 export function isNeedless(override: Override, shipped: Book): boolean {
   const { date } = override;
   if (date < shipped.from || date > shipped.through) return false;

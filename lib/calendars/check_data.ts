@@ -195,8 +195,8 @@ export class Faults {
   }
 
   /**
-   * Returns a copy of an object. A value that is not an object is a mistake and results in `undefined`. Each unknown
-   * member is a mistake too.
+   * Returns a copy of an object, and adds a mistake for each unknown member. For a value that is not an object, adds a
+   * mistake and returns `undefined`.
    */
   members(
     value: unknown,
@@ -234,7 +234,9 @@ export async function refuseFaults(
   throw new InvalidParamsError(`use "${file}"`, issues, { code: "calendars" });
 }
 
-/** Returns a function that finds the line of a member in a JSON text. */
+/**
+ * Returns a function that finds the line of a member in a JSON text. For an absent member, it finds that of its parent.
+ */
 async function linesIn(text: string): Promise<(path: Issue["path"]) => number> {
   const { LineCounter, parseDocument } = await loadYaml(); // also parses JSON, and keeps the positions
   const lineCounter = new LineCounter();

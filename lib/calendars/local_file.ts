@@ -32,7 +32,8 @@ export const dataMics = Object.keys(builtInData) as DataMic[];
  * Parses the text of the file.
  *
  * @param file Name of the file, for messages.
- * @throws {InvalidParamsError} When the text is invalid. Lists every mistake with its line.
+ * @throws {InvalidParamsError} When the text is invalid. Lists the mistakes with their lines; for a text that is not
+ * JSON, or that names a member twice, only the first mistake.
  */
 export async function parseLocalFile(text: string, file: string): Promise<LocalFile> {
   const content = parseJson(text, file);

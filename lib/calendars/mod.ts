@@ -88,7 +88,7 @@ const connectData = connectDays as unknown as ConnectData;
 
 /** The built calendar of one market. */
 interface MarketCalendar {
-  /** The calendar without overrides. */
+  /** The calendar without the overrides of this market. For a link, it includes the overrides of its two markets. */
   plain: Book;
   /** The calendar with overrides. */
   book: Book;
@@ -241,7 +241,8 @@ export class Calendars {
   #marketOf(mic: Mic): MarketCalendar {
     let market = this.#markets.get(mic);
     if (market === undefined) {
-      // A link is built from the overridden calendars of its two markets, so that their overrides apply to it too.
+      // Build a link from the overridden calendars of its two markets: the overrides of these markets apply to the
+      // link, too.
       const plain = this.#build(mic, (end) => this.#marketOf(end).book);
       const overrides = new Map(
         (this.#local.overrides ?? []).filter((each) => each.mic === mic && isCovered(plain, each.date))
@@ -321,7 +322,7 @@ export interface TradingDay {
   projected: boolean;
 }
 
-/** Returns the hours of the last covered session that is not a half-day. */
+/** Returns the usual hours: those of the last covered session that is not a half-day. */
 function hoursOf(calendars: Calendars, mic: Mic): { open: string; close: string } {
   let date = Temporal.PlainDate.from(calendars.coverage(mic).through);
   let session: Session | string = "closed";

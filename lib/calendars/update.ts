@@ -37,8 +37,8 @@ export function changesBetween(before: CalendarData, after: CalendarData): DayCh
   for (let date = day.toString(); date <= last; day = day.add({ days: 1 }), date = day.toString()) {
     if (day.dayOfWeek > 5) continue;
     const [was, is] = [hoursText(old, date), hoursText(young, date)];
-    // Skip days that the new calendar no longer covers, and added days with regular hours. A user sees both kinds from
-    // the first and the last day of each calendar.
+    // Skip days that the new calendar no longer covers, and added days with regular hours. The command prints the first
+    // and the last day of the new calendar instead.
     if (was === is || is === "unknown" || (was === "unknown" && is === young.regular)) continue;
     changes.push({ date, before: was, after: is });
   }
@@ -57,7 +57,8 @@ export function checkUpdate(
   { now, allowPast, maxChanges }: UpdateLimits,
   faults: Faults,
 ): void {
-  // Both calendars are for the same market, and that market has its own data, so the cast is safe.
+  // The caller has checked that the new calendar is for the market of the old one, and that this market has its own
+  // data. So the cast is safe.
   const zone = calendarZone[before.mic as DataMic];
   if (after.zone !== zone) faults.add(["zone"], after.zone, `"${zone}"`);
   if (compareVersions(after.version, before.version) <= 0) {

@@ -42,7 +42,7 @@ const head = `# Recipes of hsgate, started by cron.
 #
 # A line starts the recipe at every possible time of a slot. For example, it also starts on holidays, and every day at the
 # time for half-days. The recipe checks its slots: if there is no new one, or another process has run it, it exits with 0.
-# A slot has only one key, so "hsgate schedule", timers and these lines may run together.
+# Each slot runs only once, so "hsgate schedule" and timers may run at the same time as these lines.
 #
 # The output goes to a log file. Cron sends only failures by mail.`;
 
@@ -67,7 +67,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
         : [],
       ...recipe.class === "write"
         ? [
-          "# It trades. Its store must be durable: only the store tells a second start that the slot has already run.",
+          "# It trades. Its store must be durable: if it starts a second time, only the store shows that the slot has already run.",
         ]
         : [],
       ...lines,
@@ -104,7 +104,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
 export const logFile = (options: Pick<DeployOptions, "store" | "dir">): string =>
   `${dataFolder(options)}/hsgate.log`;
 
-/** Returns the file with the environment variables of recipes; cron passes no variables on. */
+/** Returns the file with the environment variables of recipes, because cron itself passes no variables to them. */
 export const environmentFile = ({ dir }: Pick<DeployOptions, "dir">): string => `${dir}/hsgate.env`;
 
 function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string }): string[] {
@@ -151,7 +151,7 @@ function escaped(command: string, { name }: CompiledRecipe): string {
 }
 
 /**
- * Returns the minutes of an hour at which cron must start the line, so that no firing is missed, whatever the time zone
+ * Returns the minutes of an hour at which cron must start the line. They include every firing, whatever the time zone
  * of the machine is.
  */
 function minutesOf(firings: readonly Firing[]): string {

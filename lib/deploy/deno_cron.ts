@@ -36,7 +36,7 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
       `Cannot deploy "${
         writers.join('", "')
       }" to Deno.cron: it trades, and Deno.cron runs on every timeline, ` +
-        "including previews; name the one that may trade, such as --timeline production",
+        "including previews; name the timeline that may trade, such as --timeline production",
     );
   }
   // Throws if one tick a minute is not enough for a schedule.

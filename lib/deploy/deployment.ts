@@ -33,7 +33,7 @@ export interface DeployOptions {
   now: number;
   /** Folder of Deno's cache, unless it is the default folder. */
   denoDir?: string;
-  /** Why the store might be deleted with the process; the files contain it as a warning. */
+  /** Why the store may be lost. The files contain this as a warning, except those for Kubernetes. */
   storeRisk?: string;
 }
 
@@ -61,8 +61,8 @@ export interface Deployment {
 }
 
 /**
- * Rejects values that would end the line, the comment or the setting in which they are written. The rest of such a
- * value could run as a command.
+ * Rejects values that would end the line, the comment or the setting into which they are written. The rest of such a
+ * value could run as a command. Also rejects values that a person or systemd would read differently.
  *
  * @throws {TypeError} If a value is rejected; the message names it.
  */
@@ -107,7 +107,7 @@ export function recipeFirings(
 /** Returns the command line that runs the latest slot of a recipe. */
 export function runWords(recipe: CompiledRecipe, options: DeployOptions): string[] {
   const { store } = options;
-  // Wait for another run only until this start would count as late.
+  // Wait for another run of the account only until this start would count as late, but at least a minute.
   const wait = String(Math.max(60, Math.ceil(recipe.misfire.graceMs / 1000)));
   return [
     ...denoWords(options),
@@ -156,7 +156,7 @@ export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?:
 /** Comment after the command of {@linkcode fetchLine}. */
 export const fetchNote = "   # once: downloads the packages, so that no start waits for them";
 
-/** Returns what a recipe checks itself after its start, because the system that starts it cannot check it. */
+/** Returns what a recipe checks after its start. The system that starts the recipe cannot check this. */
 export function checksOfRecipe(recipe: CompiledRecipe): string {
   const parts: string[] = [];
   for (const schedule of recipe.schedules) {

@@ -1,6 +1,6 @@
 /**
- * Writes Kubernetes manifests: a CronJob for each recipe, or a Deployment of the scheduler. With a store in a file
- * there is one pod at a time, because the volume allows no more. With a database there are two schedulers.
+ * Writes Kubernetes manifests: CronJobs for each recipe, or a Deployment of the scheduler. With a store in a file,
+ * there is one pod at a time, because the volume allows no more. With a database, the Deployment has two schedulers.
  *
  * @module
  */
@@ -29,7 +29,7 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 export interface KubernetesOptions extends DeployOptions {
   /** Image with Deno, the program and the recipes. */
   image: string;
-  /** A CronJob for each recipe, or one Deployment of the scheduler. */
+  /** CronJobs for each recipe, or one Deployment of the scheduler. */
   as: "jobs" | "scheduler";
 }
 
@@ -92,8 +92,8 @@ ${
 # HSGATE_STORE_PASSWORD there. A pod does not start without the URL. Make the database reachable over TLS.
 `
       : `# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
-# on a network file system, an emptyDir or the container's own layer: only the store tells a second start that the slot
-# has already run.
+# on a network file system, an emptyDir or the container's own layer: if a slot is started a second time, only the store
+# shows that it has already run.
 `
   }${
     as === "scheduler" && isPostgresUrl(store)
@@ -105,7 +105,8 @@ ${
       ? `# There is one replica, and the old pod ends before the new one starts.
 `
       : isPostgresUrl(store)
-      ? `# To use schedulers instead: "hsgate deploy --to kubernetes --as scheduler". Both may run together.
+      ? `# To use schedulers instead: "hsgate deploy --to kubernetes --as scheduler". The jobs and
+# the schedulers may run at the same time.
 `
       : `# Each pod waits until the previous one ends. To use the scheduler instead: "hsgate deploy --to kubernetes --as scheduler".
 # Never use both: the scheduler keeps the volume, and the pods of the jobs would wait forever.

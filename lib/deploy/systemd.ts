@@ -121,7 +121,7 @@ function accessLeft(runAs: string, { program, deno, dir }: DeployOptions): strin
   return [
     `sudo -u ${runAs} sh -c ${
       shellLine([tests])
-    }   # if it fails, ${runAs} cannot enter that home folder: write the units again with --user, or with --run-as and its owner`,
+    }   # if it fails, ${runAs} cannot enter that home folder: write the units again with --user, or with --run-as and the name of the folder's owner`,
   ];
 }
 
@@ -164,7 +164,7 @@ RandomizedDelaySec=0
 # ${
     persistent
       ? "After a downtime the timer starts this recipe once, because it only reads."
-      : "A late start does not catch up missed slots."
+      : "After a downtime the timer does not start this recipe for the times that it missed."
   }
 Persistent=${persistent}
 
@@ -177,7 +177,8 @@ function serviceOf(recipe: CompiledRecipe, options: SystemdOptions): string {
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterOf(recipe)) / 1000) +
     SPARE_SEC;
   const note = recipe.class === "write"
-    ? "\n# It trades. Its store must be durable: only the store tells a second start that the slot has already run."
+    ? "\n# It trades. Its store must be durable: if it starts a second time,\n" +
+      "# only the store shows that the slot has already run."
     : "";
   return `# Runs the latest slot of "${recipe.name}" once, even if another system starts it too.${note}
 [Unit]
@@ -201,7 +202,7 @@ const jitterOf = ({ schedules }: CompiledRecipe): number =>
 
 function schedulerOf(recipes: readonly CompiledRecipe[], options: SystemdOptions): string {
   return `# The scheduler runs all recipes instead of the timers. It also records missed slots and applies the misfire policy of
-# each recipe. Timers and scheduler may run together, because a slot has only one key.
+# each recipe. Timers may run at the same time as the scheduler, because each slot runs only once.
 [Unit]
 Description=hsgate: scheduler
 ${network(options)}

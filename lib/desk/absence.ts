@@ -24,9 +24,11 @@ export async function countAbsence(
 ): Promise<string | undefined> {
   const like = amendedElsewhere(intent, reading, owners);
   if (like.length > 0) {
-    // A later reading may miss this order because a page of the list is missing, so earlier readings no longer count.
+    // A later reading may miss these orders if a page of a list is missing, so the count of readings starts again.
     if (intent.absent !== undefined) await forgetAbsence(records.store, intent.id);
-    return `a person's decision: order ${like.join(", ")}, made elsewhere, may be this one with other terms`;
+    return `a person's decision: order ${
+      like.join(", ")
+    }, made elsewhere, may be this order with other terms`;
   }
   const before = intent.absent;
   const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;

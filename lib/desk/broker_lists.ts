@@ -140,8 +140,8 @@ export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unkno
   const { market } = Object(params) as { market?: unknown };
   return {
     market: typeof market === "string" ? market : undefined,
-    // Leave out a list that does not contain orders, such as the list with the numbers of an algorithmic order's
-    // children: it needs parameters of its own. The remaining lists show the same orders.
+    // Leave out a list whose rows are not orders. For example, the list of an algorithmic order's child orders has only
+    // their ids, and needs other parameters. The remaining lists show the same orders.
     lists: provingLists(operation, params).filter((name) => {
       const list = findOperation(name);
       return list !== undefined && "orderId" in answerFields(list);
@@ -294,7 +294,7 @@ function paramsOf(
 ): Record<string, unknown> {
   const fields = request.fields ?? {};
   const days = name === "conditionalOrders.history"
-    ? { from: `${from} 00:00:00`, to: `${to} 23:59:59` } // it takes times and not days
+    ? { from: `${from} 00:00:00`, to: `${to} 23:59:59` } // this list needs times instead of days
     : { from, to };
   return {
     ...market !== undefined && "market" in fields && { market },
@@ -403,8 +403,8 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
 }
 
 /**
- * Combines the rows of one order from two lists. Only a list of orders has the terms. The larger filled quantity is the
- * newer one.
+ * Combines the rows of one order from two lists. The terms come from a list of orders, because hsgate reads no terms
+ * from lists of fills. The larger filled quantity is the newer one.
  */
 function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
   const [first, second] = one.quantity === undefined ? [other, one] : [one, other];

@@ -31,8 +31,8 @@ export interface StoreOptions {
   /** Name of the person or program, for the record. @default "a script" */
   by?: string;
   /**
-   * Limits that guard rails check before an order is sent; needs a store. Names and texts are those of the settings.
-   * Orders are refused without `liveTrading: "allow"`.
+   * Limits that guard rails check before an order is sent; needs a store. Uses the same names and the same text values
+   * as the settings file. Without `liveTrading: "allow"`, every order is refused.
    * @default the defaults of the settings
    */
   limits?: LimitTexts;
@@ -99,8 +99,8 @@ const directNames: Record<keyof DirectOptions, true> = {
 };
 
 /**
- * Throws if an option is unknown. A notebook does not check types, so a wrong name, such as `readonly`, would otherwise
- * switch a protection off without a word.
+ * Throws if an option is unknown. A notebook does not check types. Without this check, a wrong name, such as
+ * `readonly`, would leave a protection off, and nobody would notice.
  */
 async function refuseUnknown(options: (ConnectOptions | DirectConnectOptions) & StoreOptions): Promise<void> {
   await refuseUnknownIn("", options, optionNames);
@@ -127,10 +127,10 @@ async function refuseUnknownIn(place: string, options: unknown, known: Record<st
 }
 
 /**
- * Resolves to a client of the local gateway or of the platform itself. Nothing is sent before the first call, unless
- * the store has open intents: the desk then reads the broker's lists at once. With a store, guard rails check each
- * order, and each order write is recorded before it is sent. If the answer is lost, the desk searches for the order in
- * the broker's lists.
+ * Resolves to a client of the local gateway or of the platform itself. With a store, guard rails check each order, and
+ * each order write is recorded before it is sent. If the answer to an order write is lost, hsgate searches for the
+ * order in the broker's lists. Nothing is sent before the first call, with one exception: if the store contains orders
+ * whose final state is not recorded yet, hsgate reads the broker's lists at once.
  *
  * @throws {InvalidParamsError} If a limit is unreadable.
  * @throws {TypeError} If an option is unknown, or an address or a key is unreadable.

@@ -27,14 +27,14 @@ export type Decision =
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Returns whether an intent is at least a day old, by this machine's clock. */
+/** Returns whether an intent was sent (or planned, if it was not sent) at least a day ago, by this machine's clock. */
 const isDayOld = ({ sentAt, createdAt }: Intent, now: number): boolean =>
   now - (sentAt ?? createdAt) >= DAY_MS;
 
 /**
- * Records a person's decision about an unresolved intent. Needs no connection. A person's earlier decision can be
- * corrected. For that, the intent first becomes unknown again: it then has no orders, and no count of the readings that
- * did not show it.
+ * Records a person's decision about an unresolved intent. Needs no connection. Also corrects an earlier decision of a
+ * person: the intent first becomes unknown again, without orders and without a count of the readings that did not show
+ * it.
  *
  * Two decisions are about an intent that the broker has accepted. `hasPlaced` names the orders that the conditional
  * order of the intent has placed. `hasEnded` closes the intent, in one of three cases:
@@ -42,7 +42,8 @@ const isDayOld = ({ sentAt, createdAt }: Intent, now: number): boolean =>
  * - Its order is from an earlier day, and has disappeared from the lists.
  * - Its conditional order has triggered, and nothing shows which order it placed.
  *
- * For `hasEnded`, this function checks only the state and the age of the intent. It does not read the lists.
+ * For `hasEnded`, this function checks only the state of the intent, its orders in the store, and its age. It does not
+ * read the lists.
  *
  * @throws {TypeError} If the decision is not possible in the intent's state, or if an order belongs to another intent.
  */

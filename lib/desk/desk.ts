@@ -34,7 +34,7 @@ export type { PlannedWrite } from "./send.ts";
 /** Options of {@linkcode Desk}. */
 export interface DeskOptions
   extends RecordsOptions, Pick<SendDeps, "client" | "guard" | "haltedByFile" | "confirm" | "resolveMs"> {
-  /** Time limit of calls without their own time limit; the same as the transport's. @default 10 s */
+  /** Time limit of calls that have no time limit of their own. Pass the time limit of the transport. @default 10 s */
   timeoutMs?: number;
   /** Returns how long {@linkcode Desk.keepReconciled} waits before its next reading. @default 3 min */
   reconcileEveryMs?: (() => number) | undefined;
@@ -166,7 +166,7 @@ export class Desk {
     });
   }
 
-  /** Reconciles once before the first write, if an earlier process has left open intents. */
+  /** Reconciles once before the first write, if the store has open intents, for example of an earlier process. */
   async #start(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.error;
     this.#started ??= this.#reconcileOpen();
@@ -184,7 +184,7 @@ export class Desk {
     if ((await openIntents(store, account)).length > 0) await this.reconcile();
   }
 
-  /** Reconciles in the background. Leaves out the intents that such a reading cannot change. */
+  /** Reconciles in the background. Leaves out the intents that a reading for this reason cannot change. */
   async #reconcileAgain(reason: Omit<ReadingReason, "now">, signal?: AbortSignal): Promise<void> {
     const now = this.#records.machine.now();
     await this.reconcile({
@@ -194,9 +194,9 @@ export class Desk {
   }
 
   /**
-   * While intents are open, compares them with the broker's lists: now, and again each time after the wait of the
-   * option `reconcileEveryMs`. Its timers do not keep the process running. If a reading fails, nothing is concluded
-   * from it, and the lists are read again later.
+   * While intents are open, compares them with the broker's lists: now, and then at the interval of the option
+   * `reconcileEveryMs`. The timers do not keep the process running. If a reading fails, nothing is concluded from it,
+   * and the lists are read again later.
    *
    * @returns A function that stops the readings, and resolves when a reading in progress has ended.
    */
@@ -210,7 +210,7 @@ export class Desk {
       try {
         await work();
       } catch (error) {
-        // The next write reports an internal error.
+        // This is an internal error. The next write throws it.
         if (!isStopped && !(error instanceof BrokerError)) this.#failure = { error };
       }
       if (isStopped) return;

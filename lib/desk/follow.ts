@@ -40,7 +40,9 @@ const EXPIRED_DAYS = 2;
 /** Lists of orders that can last for many days. */
 const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "futures.ordersToday"];
 
-/** Returns the owners of the orders of the account, and the intents whose orders may not all be known. */
+/**
+ * Returns the intents that own orders of the account, and the sent intents that may have orders that are unknown yet.
+ */
 export async function othersOf(
   records: Records,
   reading: ListReading,
@@ -64,9 +66,10 @@ interface OpenIntents {
 const openIntentsByReading = new WeakMap<ListReading, OpenIntents>();
 
 /**
- * Returns the account's open intents and the owners of its orders. The caller compares a reading with them. Reads them
- * once for each reading, and again after each write of this process. Another process can write at any time. So the code
- * that records an order checks, in the same transaction, that no other intent owns the order: see {@linkcode ownerIn}.
+ * Returns the account's open intents and the owners of its orders, to compare a reading of the lists with them. Reads
+ * the store once for each reading of the lists, and again after each write of this process. Another process can write
+ * at any time. So the code that records an order checks, in the same transaction, that no other intent owns the order:
+ * see {@linkcode ownerIn}.
  */
 async function intentsForReading(records: Records, reading: ListReading): Promise<OpenIntents> {
   const { store, account } = records;
@@ -208,7 +211,7 @@ async function moveByRows(
   if (isEnd && lacksParts(intent, reading)) return undefined; // other parts of the order may still be open
   const parts = isEnd ? await possibleParts(records, intent, reading) : [];
   if (parts.length > 0) {
-    const why = `its orders have less than its quantity, and ${
+    const why = `its orders together have less than its quantity, and ${
       parts.join(", ")
     }, made or amended elsewhere, may be a part of it`;
     const verdict = { is: "ambiguous", why, orderIds: [...intent.orderIds, ...parts] } as const;

@@ -14,17 +14,17 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 /** Returns the path of the halt file: beside a store in a file, otherwise in the working folder. */
 export function haltPath(store: string): string {
   if (isPostgresUrl(store) || store === ":memory:") return "hsgate.halt";
-  // If the store's path is a link, the halt file is beside the target of the link, like the mark file. A device cannot
-  // be a store.
+  // If the store's path is a link, the halt file is beside the target of the link, like the mark file. A path that
+  // leads to a folder or a device is not resolved, because it cannot be a store.
   return `${isOther(store) ? store : realPathOf(store)}.halt`;
 }
 
-/** Returns whether something that is not a regular file is at a path. */
+/** Returns whether a path leads to something that exists and is not a regular file, such as a folder or a device. */
 function isOther(path: string): boolean {
   try {
     return !Deno.statSync(path).isFile;
   } catch {
-    return false; // nothing is there; or opening the store reports why the path cannot be used
+    return false; // the path does not exist, or opening the store reports why the path cannot be used
   }
 }
 

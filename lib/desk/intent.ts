@@ -97,9 +97,11 @@ export interface Intent {
   absent: AbsentReadings | undefined;
   /** When it was planned, Unix milliseconds. */
   createdAt: number;
-  /** When the first byte may have left, Unix milliseconds. */
+  /** When it was recorded as sent, just before the first byte; Unix milliseconds. Absent if it was never sent. */
   sentAt: number | undefined;
-  /** Its position in the sequence of the account's writes; absent until it is sent. */
+  /**
+   * Its position in the sequence of the account's writes. Absent until it is sent, and in records of older versions.
+   */
   sentNumber: number | undefined;
   /** How long the call waits for its answer, in milliseconds. */
   timeoutMs: number;

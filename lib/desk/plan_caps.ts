@@ -14,9 +14,9 @@ import { isFinal } from "./states.ts";
 import { termsOf } from "./terms.ts";
 
 /**
- * A plan has a quantity for each trade. Returns how much of the trade's quantity an intent uses: the filled quantity if
- * the intent's order has ended, and otherwise the intent's whole quantity. An intent with an unknown outcome uses its
- * whole quantity, because the broker may have the order.
+ * A plan has a quantity for each trade. Returns how much of this quantity an intent uses. If the intent's order has
+ * ended, this is the filled quantity; otherwise it is the intent's whole quantity. An intent with an unknown outcome
+ * uses its whole quantity, because the broker may have the order.
  */
 export function usedOf(intent: Intent): Decimal {
   const { quantity = "0" } = termsOf(intent);
@@ -67,6 +67,8 @@ export async function refuseBeyondPlan(
   if (compare(quantity, left) <= 0) return;
   throw refuse(
     "plan-cap",
-    `to ${side} ${quantity} of "${symbol}" is more than the ${normalize(left)} that are left of`,
+    `the order is to ${side} ${quantity} of "${symbol}", and only ${
+      normalize(left)
+    } of "${symbol}" are left of`,
   );
 }

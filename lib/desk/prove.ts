@@ -62,8 +62,9 @@ export function judge(intent: Intent, reading: ListReading, others: Others): Ver
 /**
  * Finds the orders of an intent that places an order. They are new since the reading before the request, they have the
  * terms of the request, and their sum is its quantity. An order that may also belong to a rival (another intent) proves
- * nothing. Exception: exactly one division of the orders gives both intents their whole quantities. An order that the
- * broker placed before the request proves nothing either: the reading before the request may have missed it.
+ * nothing, with one exception: if exactly one division of the orders gives both intents their whole quantities, the
+ * division counts. An order that was clearly placed before the request proves nothing either: the reading before the
+ * request may have missed it.
  */
 function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
@@ -108,7 +109,7 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
   };
 }
 
-/** Up to this number of orders are divided among an intent and its rival. */
+/** Maximum number of orders that are divided between an intent and its rival. */
 const MOST_DIVIDED = 12;
 
 /**
@@ -350,9 +351,9 @@ export function laterProofOf(amendment: Intent, later: readonly Intent[]): Inten
 }
 
 /**
- * An amendment was executed if it changes a term, and if the order now has the requested terms. It was also executed if
- * a new order with these terms has replaced the order, or if the broker has split the amended order. If the order has
- * its earlier terms, that proves nothing: another program may have set them again.
+ * An amendment that changes a term was executed in three cases. The order now has the requested terms; a new order with
+ * these terms has replaced the order; or the broker has split the amended order. An order with its earlier terms proves
+ * nothing: another program may have set them again.
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { market, symbol, side } = termsOf(intent);
@@ -424,8 +425,9 @@ function partsOfAmended(
 }
 
 /**
- * A cancellation was executed if all orders that it was for have ended. The verdict is `absent` if the lists show all
- * of them open, and none with a cancellation in progress. Otherwise the verdict is `partial`.
+ * A cancellation was executed if all orders that it names have ended, or, if it names none, all orders that were open
+ * when it was sent. The verdict is `absent` if the lists show all these orders as open, and none with a cancellation in
+ * progress. Otherwise the verdict is `partial`.
  */
 function judgeCancelled(intent: Intent, reading: ListReading): Verdict {
   const targets = targetsOf(intent);

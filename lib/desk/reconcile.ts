@@ -23,7 +23,7 @@ import { amendmentsSince, forgetAbsence, openIntents } from "./queries.ts";
 import type { Records } from "./records.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
-/** What a comparison needs. */
+/** What the comparison of intents with the broker's lists needs. */
 export interface ReconcileDeps extends FollowDeps {
   /** Ids of intents that calls of this process are sending. */
   underWay: ReadonlySet<string>;
@@ -98,11 +98,11 @@ export function needsReading(
   return !isPush && (withOld || intent.state !== "unknown");
 }
 
-/** If an intent was planned this long ago and never sent, the process that planned it has ended. */
+/** If an intent was planned this long ago and never sent, the process that planned it counts as ended. */
 const PLANNED_MS = 10 * 60_000;
 /**
- * The call of a sent intent has a time limit. If the answer is still missing this long after the limit, the process of
- * the intent has ended.
+ * The call of a sent intent has a time limit. If the answer is still missing this long after the limit, the process
+ * that sent the intent counts as ended.
  */
 const SENT_MS = 30_000;
 
@@ -158,7 +158,7 @@ async function foreignIn(records: Records, seen: ReadonlyMap<string, SeenOrder>)
   return [...foreign.values()];
 }
 
-/** Compares one intent with the lists that show it. */
+/** Compares one open intent with the lists that show its orders. */
 export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: AbortSignal): Promise<void> {
   const { store, account } = deps.records;
   const group = placesOf(await openIntents(store, account), []).find(({ members }) =>
@@ -174,7 +174,7 @@ export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: Ab
 /** Returns whether an intent only waits for its conditional or algorithmic order, which can last for many days. */
 const isWaiting = (intent: Intent): boolean => placesOthers(intent) && intent.state !== "unknown";
 
-/** Returns whether an intent's answer names no order, so that no list shows anything about it. */
+/** Returns whether the answer to an intent names no order. No list then shows anything about the intent. */
 const namesNoOrder = ({ state, orderIds }: Intent): boolean =>
   state === "acknowledged" && orderIds.length === 0;
 
@@ -246,8 +246,8 @@ class PlaceReadings {
 }
 
 /**
- * Abandons the unsent intents of processes that have ended. Marks their sent intents without an answer as unknown.
- * Returns the intents that are then open.
+ * For processes that count as ended: abandons their unsent intents, and marks their sent intents without an answer as
+ * unknown. Returns the intents that are then open.
  */
 async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]> {
   const { store, account, machine } = records;
@@ -258,7 +258,7 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]
     const { id, state, createdAt, sentAt = createdAt, timeoutMs } = intent;
     if (underWay.has(id)) continue;
     // If the clock was set back, the real age is unknown, so a difference in either direction counts. If the process is
-    // still alive after all, it can no longer send the intent, and an answer to it is still recorded.
+    // still alive after all, it can no longer send an abandoned intent. An answer to a sent intent is still recorded.
     const isOld = (since: number, ms: number) => Math.abs(now - since) > ms;
     if ((state === "planned" || state === "approved") && isOld(createdAt, PLANNED_MS)) {
       const why = "the process that planned it ended before it sent anything";

@@ -14,7 +14,10 @@ import { targetsOf } from "./terms.ts";
 /** How long to try to record an answer while the store cannot be used, and the time between two tries. */
 const KEEP_MS = 20_000;
 const KEEP_AGAIN_MS = 1_000;
-/** A conditional order is valid for at most 100 days, and the order that it places for one more. One day is spare. */
+/**
+ * No order is open for longer than this. A conditional order is valid for at most 100 days, and the order that it
+ * places for one more. One day is spare.
+ */
 export const LONGEST_ORDER_MS = 102 * 24 * 3_600_000;
 
 /** Options of {@linkcode Records}. */
@@ -157,7 +160,9 @@ export class Records {
     }
   }
 
-  /** Returns the orders that the account's intents placed within {@linkcode LONGEST_ORDER_MS}. Older orders have ended. */
+  /**
+   * Returns the orders that the account's intents placed within {@linkcode LONGEST_ORDER_MS}. Older orders have ended.
+   */
   async owned(): Promise<Owners> {
     return await ownedOrders(this.store, this.account, this.machine.now() - LONGEST_ORDER_MS);
   }

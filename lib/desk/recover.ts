@@ -45,7 +45,7 @@ export async function acknowledge(
     const intent = await records.find(id);
     // If the answer to a cancellation names no order, it applies to the orders of the request.
     const named = orderIds.length > 0 ? orderIds : targetsOf(intent);
-    // Nothing was cancelled, so there is no order to follow.
+    // If neither the request nor the answer names an order, nothing was cancelled, and there is no order to follow.
     const to = intent.kind === "cancel" && named.length === 0 ? "cancelled" : "acknowledged";
     if (mayChange(intent.state, to, "answer")) {
       const moved = await records.move(id, { to, by: "answer", orderIds: named, data });
@@ -93,8 +93,9 @@ async function refuse(
 }
 
 /**
- * Records how a write failed. If its outcome is unknown, searches for it in the broker's lists for a while. Returns the
- * answer that the broker would have sent, or throws.
+ * Records how a write failed. If its outcome is unknown, searches for it in the broker's lists for a while. If the
+ * lists show that the broker received the write, returns the answer that the broker would have sent, if that is known.
+ * Otherwise throws.
  */
 export async function noAnswer(
   deps: RecoverDeps,
@@ -127,7 +128,7 @@ export async function noAnswer(
     const found = await searchLists(deps, id, options.signal);
     if (found !== undefined) answer = answerOf(operation, found, await changesOf(records.store, id));
   } catch (caught) {
-    failure = caught; // after any failure, the caller does not know the outcome of the write
+    failure = caught; // after any failure here, the outcome of the write stays unknown
   }
   if (answer !== undefined) return answer;
   const kept = isRecorded

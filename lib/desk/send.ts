@@ -27,7 +27,10 @@ import type { Records } from "./records.ts";
 import { acknowledge, idsIn, noAnswer, recordLate, type RecoverDeps } from "./recover.ts";
 import { fingerprintOf, targetsOf } from "./terms.ts";
 
-/** The longest time from the check of prices, cash and holdings by the guard rails to the first byte of the write. */
+/**
+ * The longest time from the guard rails' checks of prices, cash and holdings to the transaction that records the write
+ * as sent.
+ */
 const APPROVAL_MS = 60_000;
 /** The longest time from the transaction that checks the halt and the lease to the first byte of the write. */
 const RECORD_MS = 10_000;
@@ -213,7 +216,7 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
       ...options,
       onLateAnswer: (late) => {
         options.onLateAnswer?.(late);
-        // If the store fails here, the caller's next statement on the store reports it.
+        // Nobody waits for this error. If the store still fails, the caller's next statement on the store reports it.
         recordLate(records, id, late).catch(() => {});
       },
       beforeWrite: async () => {

@@ -22,7 +22,7 @@ import { lazily } from "../lazy.ts";
 const loadPostgres = lazily(() => import("../store/postgres.ts"));
 const loadSqlite = lazily(() => import("../store/sqlite.ts"));
 
-/** A client with a store: its order writes go through the desk. */
+/** The member that a client with a store has in addition. The order writes of such a client go through the desk. */
 export interface Trading {
   /** The order desk of the account. */
   readonly desk: Desk;

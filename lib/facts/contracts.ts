@@ -167,9 +167,9 @@ export const optionMultiplier: Decimal = "100";
 /**
  * Returns the strike interval of an actively traded underlying. The published rules set a standard interval: 5 up to a
  * price of 200, and 10 above that price. For active underlyings, they set narrower intervals. This function simplifies
- * these: the interval is 2.50 for about two months, and half the standard interval for later expiries.
+ * these: the interval is 2.50 for expiries within 62 days, and half the standard interval for later expiries.
  *
- * @param daysToExpiry Calendar days until the expiry. Up to 62 days, the interval is 2.50.
+ * @param daysToExpiry Calendar days until the expiry.
  */
 export function activeStrikeStep(underlyingPrice: Decimal, daysToExpiry: number): Decimal {
   if (daysToExpiry <= 62 || compare(underlyingPrice, "200") <= 0) return "2.5";

@@ -44,7 +44,7 @@ interface DatedRate {
   min?: string;
   max?: string;
   maxOfAmount?: string;
-  /** Keys of the file's `sources`. */
+  /** Keys of the file's `sources`, separated by spaces. */
   source?: string;
   /** `false` if the value was not found on any of the saved source pages. */
   confirmed?: boolean;
@@ -64,7 +64,7 @@ export interface Charge {
   only?: FeeInstrument[];
   /** Limits the charge to these futures products. */
   products?: string[];
-  /** Uses the rates of the same item in this other market. */
+  /** If the charge has no rates of its own: the market whose rates for the same item it uses. @default "us" */
   ratesOf?: ChargeMarket;
   rates?: DatedRate[];
   note?: string;

@@ -173,7 +173,7 @@ export function feesOf(order: FeeInput, tariff: Tariff = exampleTariff): Fees {
   };
 }
 
-/** The total fees of orders of one listing at one price, by quantity. They never fall when the quantity grows. */
+/** Computes the total fees of an order of one listing at one price. A larger quantity never has lower fees. */
 export interface FeeMeter {
   /** Returns the total fees in cents of an order of `quantity / 10 ** scale` shares or contracts with a single fill. */
   cents(quantity: bigint, scale: number): bigint;

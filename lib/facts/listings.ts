@@ -11,7 +11,7 @@ import data from "./data/listings.json" with { type: "json" };
 /** hsgate's name of a market; `shanghai` and `shenzhen` mean Stock Connect northbound. */
 export type Market = "hk" | "us" | "shanghai" | "shenzhen";
 
-/** Kind of security. A real estate investment trust (`reit`) has other duties than a stock. */
+/** Kind of security. The fees and taxes of a real estate investment trust (`reit`) differ from those of a stock. */
 type InstrumentKind = "stock" | "etf" | "reit";
 
 /** A listed security. */

@@ -91,7 +91,7 @@ export interface Portfolio {
   total?: PortfolioTotal;
   /** Value of one unit of each currency in the currency of `total`, as the broker gives it. */
   rates: Readonly<Record<string, Decimal>>;
-  /** What is missing in the sums, in words. Empty if they are complete. */
+  /** What is missing in the sums or may be wrong, in words. Empty if they are complete. */
   notes: string[];
 }
 
@@ -141,7 +141,7 @@ export async function readPortfolio(client: Client, options: PortfolioOptions): 
     ...signal !== undefined && { signal },
     onBrokerTime: ({ time }) => aheadMs = time - options.now(),
   };
-  // Use the broker's day, because this machine's clock may be wrong.
+  // Use the broker's time to find the day, because this machine's clock may be wrong.
   const now = () => options.now() + aheadMs;
   const notes: string[] = [];
   const read: MarketRead[] = [];
@@ -236,7 +236,7 @@ async function fundsOf(
   };
 }
 
-/** Reads the fills of a market's day. After the close, only the history may have them. */
+/** Reads the fills of a market's current day. After the close, only the history may contain these fills. */
 async function fillsOfToday(
   client: Client,
   market: PortfolioPlace,

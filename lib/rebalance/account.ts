@@ -106,7 +106,7 @@ const accountSchema = z.object({
  *
  * @param name Name of the file, for messages.
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
- * @throws {TypeError} If the text is neither YAML nor JSON.
+ * @throws {TypeError} If the text is neither YAML nor JSON, names a member twice, or has too many values or levels.
  */
 export function readAccount(text: string, name: string): Account {
   return checked(accountSchema, readValues(text, `"${name}"`), `read the account "${name}"`, {

@@ -1,5 +1,6 @@
 /**
- * The rules of approval: which plan may be approved, for how long, and whether its file and the account still fit it.
+ * The rules of approval: which plan may be approved and for how long, and whether its file and the account still match
+ * the plan.
  *
  * @module
  */
@@ -126,8 +127,8 @@ function zoneOf({ source }: PlanRecord): string {
 }
 
 /**
- * Checks that the account still fits a plan before its execution begins or continues: the same holdings, at least the
- * same cash, current quotes and confirmed lots. Sends nothing.
+ * Checks, before the execution of a plan begins or continues, that the account still matches the plan: the same
+ * holdings, at least the same cash, current quotes and confirmed lots. Sends nothing.
  *
  * Expects the holdings to contain what the plan's own orders have filled. If these orders have filled something, the
  * cash is not checked here, because the execution compares each order with the cash.

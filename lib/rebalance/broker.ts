@@ -28,7 +28,7 @@ export interface BrokerAccountOptions {
 /** Maximum number of securities in one request for quotes. */
 const MOST_QUOTES = 100;
 
-/** The last session is at most this long ago: no holiday is longer than two weeks. */
+/** The last session is at most this many days ago: no holiday is longer than two weeks. */
 const MOST_DAYS = 15;
 
 /**
@@ -67,7 +67,7 @@ export async function readBrokerAccount(
       issues.push({
         path: ["cash", currency],
         value: `${cash[currency]} and ${found.cash}`,
-        expected: `the same cash in each market of ${currency}: try again, or plan each market by itself`,
+        expected: `the same cash in each market of ${currency}: try again, or plan each market separately`,
       });
     } else if (compare(found.reserved, reserved[currency]!) > 0) reserved[currency] = found.reserved;
     for (const holding of holdings) held.push({ market, holding });
@@ -147,12 +147,12 @@ export async function readBrokerAccount(
   return { date: dates[markets[0]!]!, dates, cash, reserved, rates, holdings, quotes: priced };
 }
 
-/** Reading ends after this number of rejected securities, because the cause is probably not the securities. */
+/** After this number of rejected securities, no more quotes are requested: the cause is then probably another one. */
 const MOST_REJECTED = 5;
 
 /**
  * Reads the latest quotes, by bare code. If the broker rejects a request for several securities, requests each half of
- * it separately. So it finds the securities that the broker does not know.
+ * them separately, to find the securities that the broker does not know.
  */
 async function readQuotes(client: Client, all: readonly Security[], options: ReadOptions) {
   const quotes = new Map<string, Quote>();
@@ -184,8 +184,8 @@ type ReadOptions = { signal?: AbortSignal };
 const MOST_READINGS = 3;
 
 /**
- * Reads the cash, the holdings and the orders of a market. Reads all of them again if a fill has changed the holdings
- * in between.
+ * Reads the cash, the holdings and the orders of a market. Reads all of them again if the holdings have changed during
+ * the reading.
  */
 async function readMarket(
   client: Client,

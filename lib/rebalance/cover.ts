@@ -33,7 +33,7 @@ import { mostCovered } from "./pricing.ts";
 /** After a purchase, the broker's cash may stay unchanged for up to this time. */
 const CASH_LAG_MS = 30_000;
 
-/** Thrown if the fee rates of an order's day are unknown, so that its cost is unknown. */
+/** Thrown if the fee rates of an order's day are unknown. The cost of the order is then unknown, too. */
 class UnknownFees extends Error {
   constructor({ symbol, date }: FeeTerms) {
     super(`the fees of "${symbol}" on ${date} are unknown, so the cash above the buffer is unknown`);
@@ -58,7 +58,7 @@ export interface CoverDeps {
   signal: AbortSignal | undefined;
 }
 
-/** Computes during one execution of a plan how much of each order the broker's cash and holdings cover. */
+/** Computes how much of each order the broker's cash and holdings cover, during one execution of a plan. */
 export class Cover {
   readonly #plan: Plan;
   readonly #deps: CoverDeps;
@@ -103,7 +103,7 @@ export class Cover {
     const buffer = this.#plan.cashBuffer[currency] ?? "0";
     return {
       quantity,
-      why: `the cash covers ${normalize(quantity)} of ${normalize(wanted)}: ${
+      why: `the cash covers ${normalize(quantity)} of ${normalize(wanted)} shares: ${
         compare(room, "0") < 0 ? "0" : normalize(room)
       } ${currency} above the buffer of ${normalize(buffer)}`,
     };
@@ -170,14 +170,13 @@ export class Cover {
       subtract(figure, costs(pending, usedOf)),
       subtract(before.amount, costs([...since, ...others], usedOf)),
     );
-    // The broker charges fees after the day. What it has frozen for other reasons than orders may already cover these
-    // fees.
+    // The broker charges fees after the day. Cash that it has frozen, but not for orders, may already cover these fees.
     const fees = subtract(this.#feesOf(own.filter(inCurrency)), subtract(frozen, frozenByOrders));
     const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");
     return { cash: subtract(cash, kept) };
   }
 
-  /** Returns the estimated fees of what some of the plan's intents have filled today. */
+  /** Returns the estimated fees of the quantities that the given intents have filled today. */
   #feesOf(intents: readonly Intent[]): Decimal {
     return sumOf(intents.map((intent) => {
       const { market, symbol = "", side, price = "0" } = termsOf(intent);
@@ -191,7 +190,7 @@ export class Cover {
     }));
   }
 
-  /** Returns how much of a sale can be sold, according to the broker and to the store's newest sales. */
+  /** Returns how many shares of a sale can be sold, according to the broker, minus the store's newest sales. */
   async ofSale(
     { market, symbol }: PlannedTrade,
     { wanted, lot }: { wanted: Decimal; lot: Decimal },
@@ -207,7 +206,7 @@ export class Cover {
     const most = compare(free, "0") > 0 ? toStep(free, lot, "down") : "0";
     return {
       quantity: least(wanted, most),
-      why: `only ${normalize(most)} of ${normalize(wanted)} can be sold`,
+      why: `only ${normalize(most)} of ${normalize(wanted)} shares can be sold`,
     };
   }
 }

@@ -51,8 +51,8 @@ async function tradesOn(
   { store, account }: AccountStore,
   { day, markets }: RebalanceDay,
 ): Promise<DayTrade[]> {
-  // A market's day is in the market's time zone. In UTC, it lies within three days: the day before, the day with the
-  // same date, and the day after.
+  // A market's day is in the market's time zone. In UTC, it is within three days: the day before, the day with the same
+  // date, and the day after.
   const range = { from: Date.parse(addDays(day, -1)), to: Date.parse(addDays(day, 2)) };
   const found: DayTrade[] = [];
   for (const record of await executedPlans(store, account, range)) {

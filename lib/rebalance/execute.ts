@@ -1,6 +1,6 @@
 /**
- * Begins, continues and ends the execution of a plan of rebalancing: the approval, and the lease of the process that
- * executes the plan.
+ * Begins, continues and ends the execution of a rebalancing plan. Handles the plan's approval, and the lease of the
+ * process that executes the plan.
  *
  * @module
  */
@@ -62,7 +62,8 @@ export async function rebalance(
   }
   if (found?.state === "done" && found.report !== undefined) return found.report;
   const at = machine.now();
-  // A stopped plan may have been refused. Recording it would make it `planned` again; its execution must not.
+  // Recording a refused plan makes it `planned` again, which its execution must not do. A stopped plan may have been
+  // refused, so it is not recorded again.
   if (found?.state !== "stopped") await recordPlan(store, { account, plan, terms, at });
   if (found === undefined) await approvePlan(store, key, { by, at, until: at + SCRIPT_APPROVAL_MS });
   const holder = holderOf(machine.id(), stepKey);

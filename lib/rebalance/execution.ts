@@ -2,8 +2,8 @@
  * Executes a rebalancing plan in this process: sales first, then the purchases that the broker's cash covers. Uses
  * limit orders that are repriced, or algorithmic orders of the broker.
  *
- * What is left of a trade is computed from the intents of the plan. So a process that starts after a crash continues
- * within the same quantities.
+ * The quantity that is left of a trade is computed from the intents of the plan. So a process that starts after a crash
+ * orders no more than what is left.
  *
  * @module
  */
@@ -44,7 +44,7 @@ import type { RebalanceReport } from "./report.ts";
 import { reportOf } from "./results.ts";
 import { type ExecutionTerms } from "./terms.ts";
 
-/** What an execution needs of an order desk; `Desk` has it. */
+/** The members of an order desk that an execution uses; `Desk` has them. */
 export interface PlanDesk {
   /** Returns a client whose order writes are recorded, with the plan and the trade that they are part of. */
   client(why: Why): Client;
@@ -75,17 +75,19 @@ export interface RebalanceOptions {
   /** Ends the execution: cancels its open orders and reports what remains. */
   signal?: AbortSignal;
   /**
-   * Returns why no write can be sent any more; the execution then stops at once, and cancels nothing. Called at every
-   * turn. @default always returns `undefined`
+   * Returns why no write can be sent any more; the execution then stops at once, and cancels nothing. Called every
+   * `pollMs`, before the execution takes the next steps. @default always returns `undefined`
    */
   whyWritesEnded?(): Promise<string | undefined>;
-  /** Called with each step of the execution. */
+  /** Called with each event of the execution. */
   onEvent?(event: ExecutionEvent): void;
   /** Time between two readings of the broker's lists, in milliseconds. @default 3 s */
   pollMs?: number;
 }
 
-/** The lease of the executing process: no other process may execute the plan until this time after the last renewal. */
+/**
+ * Duration of the executing process's lease: after each renewal, no other process may execute the plan for this long.
+ */
 export const LEASE_MS = 60_000;
 /** How long a stopping execution waits for the end of its cancelled orders. */
 const CANCEL_MS = 60_000;
@@ -93,7 +95,7 @@ const CANCEL_MS = 60_000;
 const CANCEL_AGAIN_MS = 20_000;
 /** Maximum number of cancellations that are sent for one order. */
 const MOST_CANCELS = 3;
-/** After a fill or a cancellation, the broker's cash and holdings may stay unchanged for up to this time. */
+/** How long the cash or the holdings may fall short before the trade orders less, or (a sale) ends. */
 const SHORT_MS = 15_000;
 /** How the reason begins if the caller's signal ended the execution. */
 export const STOPPED_BY = "it was stopped by";
@@ -225,7 +227,8 @@ export class Execution {
   }
 
   /**
-   * Records why a trade waits, is smaller or has ended, if the reason is new. Never replaces the reason why it ended.
+   * Records why a trade waits, why its order is smaller than planned, or why it has ended. Does nothing if the reason
+   * is not new. Never replaces the reason why a trade ended.
    */
   async #note({ index, ended }: Run, text: string): Promise<void> {
     if (this.#notes[index] === text || (ended ?? text) !== text) return;
@@ -276,7 +279,7 @@ export class Execution {
         continue;
       }
       if (view.stale !== undefined) {
-        wrong("price", view.last, `a quote of "${symbol}" that is current: this one is ${view.stale}`);
+        wrong("price", view.last, `a quote of "${symbol}" that is current: the quote is ${view.stale}`);
       }
       const lot = lotOf(trade, view);
       if (lot === undefined || !fitsLot(trade, lot)) {
@@ -306,7 +309,7 @@ export class Execution {
     }
     this.#report(
       "begun",
-      `the execution of the plan ${shortHash(this.#plan.hash)} ends at ${this.#deadlineText()}`,
+      `the execution of the plan ${shortHash(this.#plan.hash)} ends at ${this.#deadlineText()} at the latest`,
     );
     await this.#noteArrival(record, views);
     while (!await this.#turn()) {
@@ -415,7 +418,10 @@ export class Execution {
     );
   }
 
-  /** Cancels the open orders of the plan. Resolves to whether the execution is over. */
+  /**
+   * Cancels the open orders of the plan, unless no write can be sent any more. Resolves to whether the execution is
+   * over.
+   */
   async #stopOrders(progress: readonly Progress[], isSeen: boolean): Promise<boolean> {
     const { at, isHalted = false } = this.#stop!;
     const open = this.#runs.filter(({ index }) =>
@@ -636,7 +642,11 @@ export class Execution {
     this.#stop = { reason: reason === undefined ? why : `${reason}; ${why}`, at, isHalted: true };
   }
 
-  /** Handles an error of a trade's step: ends the trade, or tries again later. Rethrows internal errors. */
+  /**
+   * Handles an error of a trade's step: stops the execution, ends the trade, or notes the error and tries again later.
+   * Rethrows internal errors and the error `plan-held`. If the signal is aborted, ignores all errors except a
+   * `BrokerError`.
+   */
   async #failed(run: Run, error: unknown): Promise<void> {
     if (this.#options.signal?.aborted && !(error instanceof BrokerError)) return; // the next turn stops the execution
     if (!(error instanceof BrokerError) || error.code === "plan-held") throw error;

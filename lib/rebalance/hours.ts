@@ -18,7 +18,7 @@ export type MarketHours =
   /** The calendar has no later session. */
   | { is: "unknown" };
 
-/** The next session is at most this far away: no holiday is longer than two weeks. */
+/** The next session is at most this many days away: no holiday is longer than two weeks. */
 const MOST_DAYS = 15;
 
 /** Returns whether orders may be sent to a market at an instant, and when that changes. */

@@ -10,8 +10,8 @@ import type { Prepared } from "./prepare.ts";
 import { useOf } from "./problem.ts";
 
 /**
- * Returns the error. It names each cash buffer that no sale can restore. If there is none, it names `maxTurnover`, or
- * `cashBuffer` if the file has no `maxTurnover`.
+ * Returns the error. It names each cash buffer that all allowed sales together cannot restore. If there is none, it
+ * names `maxTurnover`, or `cashBuffer` if the file has no `maxTurnover`.
  */
 export function impossible(prepared: Prepared, file: RebalanceFile): InvalidParamsError {
   const { problem: { budgets, items }, currencies, scales } = prepared;

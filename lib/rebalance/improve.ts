@@ -1,16 +1,18 @@
 /**
- * Finds a good plan quickly: starts from the best trades at given prices, repairs what exceeds the limits, and improves
- * single trades and pairs of trades. Floating-point numbers choose the trades to try; exact integers decide.
+ * Finds a good plan quickly. It repairs given trades until they stay within the limits. Then it improves single trades
+ * and pairs of trades. Floating-point numbers choose which trades to try. Exact integers decide whether a trade stays
+ * within the limits.
  *
  * @module
  */
 import { driftOf, next, type Problem, turnoverOf, useOf } from "./problem.ts";
 import { driftHint, type Hint, respond, turnoverHint, useHint } from "./relax.ts";
 
-/** Rounds of improvement. More than a few are rarely needed. */
+/** Maximum number of rounds of improvement. More than a few are rarely needed. */
 const MOST_ROUNDS = 40;
+/** Maximum number of changes that a repair makes. */
 const MOST_REPAIRS = 2_000;
-/** A round that reduces the drift by less than this fraction is the last round. */
+/** A round is the last one if it improves no single trade, and its pairs reduce the drift by at most this fraction. */
 const LITTLE = 1e-6;
 /** Improvements below this are rounding errors of floating-point numbers. */
 const NOISE = 1e-18;
@@ -75,7 +77,10 @@ export class Trades {
     }
   }
 
-  /** Returns the same repair with a larger trade: one that frees an eighth of what is missing. */
+  /**
+   * Returns a larger version of a repair, which frees about an eighth of what is missing. Returns the repair itself if
+   * a larger one is not possible.
+   */
   #far(move: Move): Move {
     const { item: { buys, sells }, pool } = this.#hints[move.index]!;
     const now = this.lots[move.index]!;
@@ -161,7 +166,7 @@ export class Trades {
         this.#take([move, best]);
         gained -= least;
         for (const each of [index, best.index]) moves[each] = this.#movesOf(each);
-        break; // this trade has changed, so the other moves of this item are outdated
+        break; // this item's trade has changed, so its other moves are outdated
       }
     }
     return gained;
@@ -198,7 +203,10 @@ export class Trades {
     };
   }
 
-  /** Returns whether the limits allow the moves: roughly by the hints, and then exactly. */
+  /**
+   * Returns whether the limits allow the moves: first with approximate numbers, then exactly. The exact test also
+   * accepts a pool whose cash stays below zero, if the moves do not make that worse.
+   */
   #fits(moves: readonly Move[], cashOnly = false): boolean {
     if (!this.#mayFit(moves[0]!, moves[1], cashOnly)) return false;
     const after = this.#after(moves);

@@ -51,7 +51,7 @@ export function reasonOf(prepared: Prepared, position: Position, solution: Solut
 function unsellable({ minTrade }: Prepared, { sellable, lot, quantity }: Position): string {
   if (compare(sellable, "0") <= 0) return "nothing of it can be sold today";
   if (compare(sellable, lot) < 0) {
-    return `only ${normalize(sellable)} of ${quantity} can be sold, which is less than a lot of ${
+    return `only ${normalize(sellable)} of ${quantity} shares can be sold, which is less than a lot of ${
       normalize(lot)
     }`;
   }

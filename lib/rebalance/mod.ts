@@ -1,7 +1,7 @@
 /**
- * Plans of rebalancing: what to trade so that the weights of a portfolio come near their targets.
+ * Plans the rebalancing of a portfolio (which trades bring the weights near their targets), and executes such plans.
  *
- * | File | What it is |
+ * | File | Purpose |
  * |---|---|
  * | `plan_file.ts` | the file with targets, buffers, bands and limits |
  * | `account.ts` | the account of a plan: cash, holdings, prices, lots, rates |
@@ -15,12 +15,12 @@
  * | `queries.ts`, `stored_plan.ts` | the plans in the store, and the shapes of their JSON columns |
  * | `approve.ts` | the rules of approval |
  * | `execute.ts` | begins, continues and ends the execution of a plan |
- * | `execution.ts` | one execution by this process: turns, orders, prices, the stop |
- * | `cover.ts` | what the broker's cash and holdings cover of an order |
- * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices and lots, and what is left |
+ * | `execution.ts` | one execution by this process: places, reprices and cancels orders, and stops at the deadline |
+ * | `cover.ts` | how much of an order the broker's cash and holdings cover |
+ * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices and lots, and how much remains |
  * | `report.ts`, `results.ts` | what an execution did |
  * | `day_trades.ts` | what was executed on a day, for the day book |
- * | `values.ts` | values of YAML and JSON files |
+ * | `values.ts` | reads the values of YAML and JSON files |
  * | `words.ts`, `page.ts` | the plan's numbers as text, and the plan as a page |
  *
  * @module

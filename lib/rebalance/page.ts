@@ -136,7 +136,11 @@ export function planPage(plan: Plan, report?: RebalanceReport): string {
 </head>
 <body>
 <h1>Rebalancing plan of ${escaped(plan.date)}</h1>
-${report === undefined ? "<p>This page sends no order.</p>" : reportHtml(report, side)}
+${
+    report === undefined
+      ? "<p>This is only a plan. No order was sent for this page.</p>"
+      : reportHtml(report, side)
+  }
 <table class="facts"><tbody>
 ${
     [

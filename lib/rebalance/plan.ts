@@ -1,6 +1,6 @@
 /**
- * Makes the plan of a rebalancing: which listings to buy and sell, what it costs, and how far from its targets the
- * portfolio then is.
+ * Makes the plan of a rebalancing: which listings to buy and sell, what it costs, and how far the portfolio is from its
+ * targets after these trades.
  *
  * A weight is the value of a position at the plan's prices, divided by the account's value before the plan. The best
  * plan has the least sum of squared drifts; among equal plans, it has the least turnover.
@@ -78,11 +78,11 @@ export interface Plan {
   weightsAfter: Record<string, Decimal>;
   /** Sum of the squares of the drifts after the trades, over every symbol that is held or named in the file. */
   sumSquaredDrift: Decimal;
-  /** Proven minimum: no plan within the same limits has a lower sum. */
+  /** A proven lower bound of the sum: no plan within the same limits has a lower sum. */
   lowerBound: Decimal;
   /**
-   * Symbols that are not at their target and are not traded, excluded symbols that are neither held nor a target, and
-   * options and futures.
+   * What the plan leaves out: symbols that are off their target but not traded; excluded symbols that the account does
+   * not hold and the file does not target; held options and futures.
    */
   leftOut: { symbol: string; reason: string }[];
   /** Whether the plan is proven to be the best one. */
@@ -156,7 +156,7 @@ export async function makePlan(file: RebalanceFile, account: Account, effort: Ef
       ...prepared.idle.map((symbol) => ({ symbol, reason: "excluded, and neither held nor a target" })),
       ...account.holdings.filter(isDerivative).map(({ symbol }) => ({
         symbol,
-        reason: "options and futures are not planned, and their value does not count",
+        reason: "the plan leaves out options and futures, and the account's value does not include them",
       })),
     ],
     optimal: solution.isBest,

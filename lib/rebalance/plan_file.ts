@@ -41,7 +41,7 @@ export interface RebalanceFile {
   markets?: readonly Market[];
   /** Currency of the account's value. */
   base: string;
-  /** Target weight of each symbol, as a part of the account's value. */
+  /** Target weight of each symbol, as a fraction of the account's value. */
   targets: Readonly<Record<string, Decimal>>;
   groups: Readonly<Record<string, Group>>;
   /** Cash that the plan leaves, by currency. */
@@ -60,13 +60,15 @@ export interface RebalanceFile {
   sellOnly: boolean;
   cashFlowOnly: boolean;
   exclude: readonly string[];
-  /** Whether a position that is sold completely may also sell shares that are less than a lot. */
+  /**
+   * `sell` if the plan also sells the shares below a lot when it sells a position completely; `keep` if it does not.
+   */
   oddLots: "keep" | "sell";
   /** Whether the proceeds of a market's sales pay for purchases of the same plan. */
   proceeds: Readonly<Partial<Record<Market, "usable" | "later">>>;
   /** Largest age of a quote while its market trades, in seconds. */
   maxQuoteAge: number;
-  /** How the plan is executed, if the file says it. */
+  /** How the plan is executed; absent if the file does not say it. */
   execution?: ExecutionTerms;
 }
 
@@ -165,7 +167,8 @@ export interface ReadOptions {
  * Reads the text of a rebalancing file, and resolves to its settings.
  *
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
- * @throws {TypeError} If the text is neither YAML nor JSON.
+ * @throws {TypeError} If the text is neither YAML nor JSON. Also if the file names a `targetsFile`, and that file is
+ * neither CSV nor JSON, or `readOther` is absent.
  */
 export async function readRebalanceFile(
   text: string,
@@ -175,11 +178,16 @@ export async function readRebalanceFile(
   const file = checked(fileSchema, readValues(text, `"${name}"`), action);
   const { targetsFile } = file;
   if (targetsFile === undefined) return settingsOf(file, { action });
-  if (readOther === undefined) throw new TypeError(`Cannot ${action}: targetsFile needs files`);
+  if (readOther === undefined) {
+    throw new TypeError(
+      `Cannot ${action}: the file names a targetsFile, but this caller gives no function to read other files; ` +
+        "write the targets into the file itself",
+    );
+  }
   return settingsOf(file, { action, listed: targetsOf(await readOther(targetsFile), targetsFile) });
 }
 
-/** Up to this number of significant digits, a number stays exact; longer numbers must be in quotes. */
+/** A number with more significant digits than this may lose digits, so it must be in quotes. */
 const NUMBER_DIGITS = 15;
 
 /**
@@ -321,7 +329,8 @@ function settingsOf(
 /**
  * Reads a file of targets: CSV with the columns `symbol` and `weight`, or JSON with a map of symbols to weights.
  *
- * @throws {InvalidParamsError} If a weight is wrong or a symbol is named twice.
+ * @throws {InvalidParamsError} If a weight or a column is wrong.
+ * @throws {TypeError} If the text is neither CSV nor JSON, or a JSON text names a symbol twice.
  */
 function targetsOf(text: string, name: string): [string, Decimal][] {
   const action = `read the targets of "${name}"`;

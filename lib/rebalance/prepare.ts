@@ -44,7 +44,7 @@ export interface Position {
   item?: Item;
 }
 
-/** A problem, with what is needed to describe its solution. */
+/** A problem, with the data that describe its solution. */
 export interface Prepared {
   problem: Problem;
   /** Every symbol held or named, in the order of markets and symbols. */
@@ -212,7 +212,8 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     item.feeHint = (lots) =>
       (lots > 0 ? meter.buy.estimate(lots * lotHint) : meter.sell.estimate(-lots * lotHint)) * partsOfCash;
     position.item = item;
-    // Beyond the target, a purchase uses more cash and makes the drift larger.
+    // A purchase beyond the target uses more cash and makes the drift larger, so the range ends with the first lot that
+    // reaches the target.
     if (position.noBuys === undefined && position.start < 0n) {
       item.buys = { least, most: Math.max(least, Number(ceiling(-position.start, step))) };
       if (item.buys.most > MOST_LOTS) {

@@ -24,7 +24,7 @@ import { securityFor, staleness } from "./broker.ts";
 import type { PlannedTrade } from "./plan.ts";
 import type { ExecutionTerms, Peg } from "./terms.ts";
 
-/** Largest age of a quote while its market trades. */
+/** A quote that is older than this while its market trades is not used. */
 const MOST_QUOTE_MS = 15 * 60_000;
 /** Decimals of the price midway between bid and ask. */
 const MID_PLACES = 6;
@@ -60,7 +60,7 @@ export async function readView(
 const middle = (bid: Decimal, ask: Decimal): Decimal =>
   normalize(divide(add(bid, ask), "2", MID_PLACES, "half-even"));
 
-/** Returns a price of the market; `undefined` if the broker gave none. */
+/** Returns the market price that a peg names; `undefined` if the broker gave none. */
 export function pegOf(peg: Peg, { bid, ask, last }: MarketView): Decimal | undefined {
   switch (peg) {
     case "bid":
@@ -160,7 +160,7 @@ export const isOddIn = ({ isOddLot, quantity }: PlannedTrade, lot: Decimal): boo
 export const fitsLot = (trade: PlannedTrade, lot: Decimal): boolean =>
   isOddIn(trade, lot) || compare(toStep(trade.quantity, lot, "down"), trade.quantity) === 0;
 
-/** Returns the board lot that the broker confirms; in the US, one share. */
+/** Returns the board lot that the broker confirms; in the US, one share. `undefined` if the broker confirms none. */
 export function lotOf({ market }: PlannedTrade, { quote }: MarketView): Decimal | undefined {
   if (market === "us") return "1";
   return quote?.lotSize !== undefined && quote.lotSize > 0 ? String(quote.lotSize) : undefined;

@@ -2,8 +2,8 @@
  * Defines the mathematical problem of a plan: whole numbers of lots that bring the weights near the targets, within the
  * cash.
  *
- * All amounts are integers, so sums and comparisons are exact. For the search, `relax.ts` also has the amounts as
- * floating-point numbers, as fractions of the account's value. These numbers only guide the search.
+ * All amounts are integers, so sums and comparisons are exact. For the search, `relax.ts` converts the amounts to
+ * floating-point numbers, which are fractions of the account's value. These numbers only guide the search.
  *
  * @module
  */

@@ -2,8 +2,8 @@
  * Reads and writes the plans of rebalancing in the store. Each plan of an account has one row, from its recording to
  * its result.
  *
- * The row of a plan does not contain what the plan has sent. That is computed from the intents whose `why` has the
- * plan's hash, so it is correct even after a crash.
+ * The row of a plan does not contain the orders of the plan. They are found through the intents whose `why` has the
+ * plan's hash, so they are correct even after a crash.
  *
  * @module
  */
@@ -60,7 +60,7 @@ export interface PlanRecord {
   runKey: string | undefined;
   plannedAt: number;
   approval: PlanApproval | undefined;
-  /** The process that executes it, and until when no other process may. */
+  /** The process that executes it, and the end of that process's lease, Unix milliseconds. */
   holder: string | undefined;
   heldUntil: number | undefined;
   /** When its last execution began, and when it ends at the latest, Unix milliseconds. */
@@ -144,8 +144,8 @@ export interface PlanKey {
 const OF_RUN = " ";
 
 /**
- * Returns the holder of a plan: the id of the executing process, after the key of its run and step if it has
- * one.
+ * Returns the holder of a plan: the id of the executing process. If a step of a run executes the plan, the key of that
+ * run and step comes first.
  */
 export const holderOf = (id: string, stepKey?: string): string =>
   stepKey === undefined ? id : `${stepKey}${OF_RUN}${id}`;

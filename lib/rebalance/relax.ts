@@ -1,9 +1,9 @@
 /**
  * Solves the relaxed problem: cash and turnover have prices instead of limits, so each listing is decided separately.
  *
- * For any prices, take the sum of the listings' least costs, minus the cost of the limits. No plan within the limits
- * has a lower drift (Lagrangian duality). {@linkcode PricedItem} and {@linkcode pricedLimits} compute this bound
- * exactly, with whole lots, fees and smallest trades. So it is never below the bound of the continuous problem.
+ * For any prices, the sum of the listings' least costs, minus the cost of the limits, is a lower bound: no plan within
+ * the limits has a lower drift (Lagrangian duality). {@linkcode PricedItem} and {@linkcode pricedLimits} compute this
+ * bound exactly, with whole lots, fees and smallest trades. So it is never below the bound of the continuous problem.
  * {@linkcode findPrices} searches for prices with a high bound.
  *
  * @module
@@ -103,8 +103,8 @@ export function respond(hint: Hint, cashPrice: number, turnoverPrice: number): n
 }
 
 /**
- * Prices of cash (by pool) and of turnover, as squared drifts: what it costs to use cash worth the whole
- * account, or to trade as much.
+ * Prices of cash (by pool) and of turnover, in squared drifts. The price of cash is what it costs to use cash worth the
+ * whole account. The price of turnover is what it costs to trade that value.
  */
 export interface Prices {
   cash: number[];

@@ -99,7 +99,7 @@ async function readMarket(
   }
 }
 
-/** Returns the orders that have an intent's fills. An algorithmic order has its fills in its child orders. */
+/** Returns the orders that have an intent's fills. The fills of an algorithmic order are fills of its child orders. */
 export const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =>
   childIds.length > 0 ? childIds : orderIds;
 
@@ -229,7 +229,7 @@ export function whyLeft(
 ): string | undefined {
   if (isZero(missing)) return undefined;
   const why = isZero(left)
-    ? "an order was reduced after it was sent; that part is not ordered again"
+    ? "an order was reduced after it was sent; hsgate does not order the missing quantity again"
     : undefined;
   return notes[index]?.text ?? why ?? reason;
 }

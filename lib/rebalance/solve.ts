@@ -1,5 +1,5 @@
 /**
- * Finds the trades with the least sum of squared drifts. Of several such solutions, takes the one with the least
+ * Finds the trades with the least sum of squared drifts. Among several such solutions, chooses the one with the least
  * turnover.
  *
  * 1. `relax.ts` finds prices of cash and turnover, and with them a lower bound for every plan.

@@ -19,13 +19,13 @@ export interface ArrivalPrice {
   at: number;
 }
 
-/** Why a trade of a plan waits, is smaller, or has ended. */
+/** Why a trade of a plan waits, why its order is smaller than planned, or why it has ended. */
 export interface TradeNote {
   at: number;
   text: string;
 }
 
-/** What a plan was made from. */
+/** The settings from which a plan was made, and where they came from. */
 export interface PlanSource {
   settings: RebalanceFile;
   /** The file with the settings, an absolute path; absent if they are part of a recipe. */

@@ -35,9 +35,10 @@ export const decimalText = (least: Decimal | undefined, most: Decimal | undefine
   );
 
 /**
- * Returns the value of a YAML or JSON text. Every number is the text of its digits; `null` stays `null`.
+ * Returns the value of a YAML or JSON text. Every number becomes the text of its digits. In JSON, `null` stays `null`;
+ * in YAML, every scalar becomes a text, also `null`.
  *
- * @throws {TypeError} If the text is neither YAML nor JSON, or names a member twice.
+ * @throws {TypeError} If the text is neither YAML nor JSON, names a member twice, or has too many values or levels.
  */
 export function readValues(text: string, what: string): unknown {
   // The source text of a number has all its digits.

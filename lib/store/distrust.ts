@@ -8,8 +8,8 @@ import { realPathOf } from "./mark.ts";
 import { StoreError } from "./store_error.ts";
 
 /**
- * Limits of a database. The runtime ends the whole process at a text of more than 512 MiB, which a file from somebody
- * else may contain. With this limit, SQLite reports an error.
+ * Limits of a database. A file from somebody else may contain a text of more than 512 MiB. The runtime would end the
+ * whole process when it reads such a text. With this limit, SQLite reports an error instead.
  */
 export const LIMITED = { limits: { length: 500_000_000 } }; // the types of the runtime do not list this option yet
 
@@ -38,7 +38,11 @@ export function distrustBeside(path: string): string | undefined {
     : undefined;
 }
 
-/** Checks the files beside a database. @throws {StoreError} If SQLite must not open the database because of one. */
+/**
+ * Checks the files beside a database.
+ *
+ * @throws {StoreError} If SQLite must not open the database because of one of these files.
+ */
 export function checkBeside(path: string): void {
   const why = distrustBeside(path);
   if (why !== undefined) throw new StoreError(`Cannot use the store "${path}": ${why}`, { code: "link" });

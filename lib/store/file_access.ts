@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Advice about what the user can do. Each command that needs a file has its own advice. */
+/** Advice about what the user can do. The advice for a store differs from the advice for a backup. */
 interface AccessWords {
   /** How to name another place. */
   other: string;
@@ -17,7 +17,7 @@ interface AccessWords {
 const storeWords: AccessWords = {
   other: "name another store with --store",
   file: "name a file with --store",
-  disk: "name a store on another disk with --store (you can read a copy there)",
+  disk: "name a store on another disk with --store, such as a copy of this store",
 };
 
 /** Advice about the copy that `hsgate store backup` writes. */
@@ -28,8 +28,8 @@ export const backupWords: AccessWords = {
 };
 
 /**
- * Returns why a file cannot be opened or written, and what to do; `undefined` if it can. Opens the file for writing,
- * and writes a temporary file to its folder, to find out.
+ * Returns why a file cannot be opened or written, and what to do; `undefined` if nothing prevents it. Tries this: opens
+ * the file for writing if it exists, and writes a temporary file to its folder.
  */
 export function whyNoAccess(path: string, words: AccessWords = storeWords): string | undefined {
   if (path === "" || path === ":memory:") return undefined;
@@ -59,7 +59,7 @@ function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
     return Deno.statSync(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
-    return "hidden"; // the path exists, but this user has no access to it
+    return "hidden"; // this user may not look into the folder, so the path may exist
   }
 }
 

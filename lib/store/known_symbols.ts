@@ -1,6 +1,6 @@
 /**
  * Reads the symbols of orders from the file of a store, to complete command lines. The file may come from somebody
- * else. So it is opened only for reading, is not changed or locked, and only a limited part of it is read.
+ * else. So it is opened only for reading, and only a limited part of it is read.
  *
  * @module
  */
@@ -16,7 +16,7 @@ const MOST_PARAMS = 10_000;
  * Returns the symbols of order writes, each once, newest first. Empty if the path is not a regular file, or the file has
  * no table of order writes.
  *
- * @throws If the file is not a readable store, or another process locks it.
+ * @throws If the path does not exist, if the file is not a readable database, or if another process has locked it.
  */
 export function symbolsOfStore(path: string): string[] {
   // The store and the files beside it must be regular files: opening a pipe would wait for its other end.

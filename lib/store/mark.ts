@@ -37,7 +37,7 @@ const LEAST_BYTES = 512;
 /** Returns the path of a store's mark. Follows links, like SQLite does for its own files. */
 export const markPath = (path: string): string => `${realPathOf(path)}.mark`;
 
-/** Returns the path of a store without links, even if the linked file does not exist. */
+/** Returns the path of a store with its links resolved, even if the linked file does not exist. */
 export function realPathOf(path: string): string {
   let at = path;
   for (let links = MOST_LINKS; links > 0; links--) {
@@ -121,8 +121,8 @@ export function writeMark(path: string, mark: Mark): void {
 }
 
 /**
- * Returns why the files of a store must have lost data; `undefined` if they may be complete. Call it before SQLite
- * opens them.
+ * Returns why the files of a store have lost data; `undefined` if they may be complete. Call it before SQLite opens the
+ * files.
  */
 export function whyCutOff(path: string, mark: Mark | undefined): string | undefined {
   const size = sizeOf(path);

@@ -103,8 +103,8 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   [
     // Columns for the search for a lost answer. `child_ids`: orders that an order has placed, JSON. `earlier`: the
-    // terms before an amendment, JSON. `look_since`: the instant from which on the lists are read.
-    // `sent_number`: the position in the sequence of the account's writes.
+    // terms before an amendment, JSON. `look_since`: the instant from which the lists are read. `sent_number`: the
+    // position in the sequence of the account's writes.
     `alter table intent add column child_ids text not null default '[]'`,
     `alter table intent add column earlier text`,
     `alter table intent add column look_since integer`,
@@ -151,12 +151,12 @@ interface MigrateOptions {
   drawId(): string;
 }
 
-/** Runs missing migrations. Processes that start at the same time run them one after the other. */
+/** Runs the missing migrations. If several processes start at the same time, only the first one runs them. */
 export async function migrate(store: Store, { has, translate, drawId }: MigrateOptions): Promise<void> {
   const versionOf = async () =>
     (await store.get<{ version: number | null }>("select max(version) as version from migration"))?.version ??
       0;
-  // If no migration is missing, skip the transaction: a process that only reads must not wait for its lock.
+  // If no migration is missing, begin no transaction: a process that only reads must not wait for the store's lock.
   if (await has("migration") && await versionOf() === migrations.length) return;
   await store.transaction(async () => {
     await store.run(translate("create table if not exists migration (version integer primary key)"));

@@ -297,7 +297,10 @@ export class PostgresStore extends Store {
       on conflict (process) do update set token = excluded.token, at = excluded.at; `;
   }
 
-  /** Returns whether the server committed a transaction of this process; `undefined` if it does not answer in time. */
+  /**
+   * Returns whether the server committed a transaction of this process; `undefined` if the server does not answer in
+   * time, or answers with a lasting error.
+   */
   async #wasCommitted(token: number): Promise<boolean | undefined> {
     for (const until = this.#machine.monotonic() + this.#askMs; this.#machine.monotonic() < until;) {
       try {
@@ -558,9 +561,9 @@ function shortened({ message }: Error): string {
 const LEAST_ITERATIONS = 4096;
 
 /**
- * Allows only SCRAM logins on a connection without TLS. Another program of this machine, or somebody on the network,
- * could answer in the server's place. It would see a password that is sent without encryption. From an MD5 hash, or
- * from SCRAM with few iterations, it could find the password by trying many.
+ * Allows only SCRAM logins on a connection without TLS. Another program of this machine, or of another machine on the
+ * network, could answer in the server's place. That program would see a password that is sent without encryption. From
+ * an MD5 hash, or from SCRAM with few iterations, it could find the password by trying many passwords.
  *
  * @param refuse Ends the connection, and returns the error to throw.
  * @returns What the server has requested and proven so far.
@@ -599,7 +602,7 @@ function onlyScram(
     );
   });
   connection.on("authenticationSASL", () => login.isAsked = true);
-  // The package has already checked the server's proof. With a wrong proof, the connection has failed before.
+  // The package has already checked the server's proof. A wrong proof makes the connection fail before this event.
   connection.on("authenticationSASLFinal", () => login.isProven = true);
   return login;
 }

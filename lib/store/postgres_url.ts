@@ -1,5 +1,5 @@
 /**
- * Parses a `postgres://` URL strictly: an unknown parameter is an error, so that no setting is ignored.
+ * Parses a `postgres://` URL strictly: an unknown parameter is an error, because an ignored setting could be a mistake.
  *
  * @module
  */
@@ -34,7 +34,7 @@ const known = ["host", "port", "sslmode", "sslrootcert", "schema"];
 export const isPostgresUrl = (store: string): boolean =>
   /^\s*(postgres(ql)?:|[a-z][a-z\d+.-]*:\/\/)|\bpassword\s*=/i.test(store);
 
-/** Returns the URL without its password, which is safe for files and command lines. */
+/** Returns the URL without its password. Such a URL may be written to files and command lines. */
 export function withoutPassword(text: string): string {
   const [, scheme = "", authority = "", rest = ""] = /^([a-z]+:\/\/)([^/?]*)(.*)$/s.exec(text) ?? [];
   const at = authority.lastIndexOf("@");

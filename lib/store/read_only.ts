@@ -77,9 +77,9 @@ const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "a
 };
 
 /**
- * Returns which column contains a value that this program cannot have written: text that is not JSON in a
- * JSON column, or a number that is too large for a time. A command that reads such a value would fail with an
- * internal error. Call it only for a file with the tables of this program.
+ * Returns the first column that contains a value which this program cannot have written: a text in a JSON column that
+ * is not JSON of the right kind, or an integer outside the range of times. A command that reads such a value would fail
+ * with an internal error. Call it only for a file with the tables of this program.
  *
  * @returns `undefined` if there is no such value.
  */
@@ -123,7 +123,8 @@ export function openReadOnly(path: string): DatabaseSync {
 }
 
 /**
- * Returns what kind of tables a database contains: none, those of this program, those of a newer version, or others.
+ * Returns what kind of tables a database contains: none, those of this program, those of a newer version, or other
+ * tables.
  * Reads no row except the version.
  */
 export function tablesIn(file: DatabaseSync): "none" | "own" | "newer" | "foreign" {

@@ -28,7 +28,7 @@ const MOST_ROW_BYTES = 512 * 1024 * 1024;
  */
 const MOST_ANSWER_BYTES = 768 * 1024 * 1024;
 const OBJECT_BYTES = 500;
-/** Size of a message's head: one byte for the type, and four bytes for the length, which counts itself. */
+/** Size of a message's head: one byte for the type, and four bytes for the length. The length includes these four. */
 const HEAD_BYTES = 5;
 const LENGTH_BYTES = 4;
 const [ROW, READY, ERROR, NOTICE] = [..."DZEN"].map((each) => each.charCodeAt(0));

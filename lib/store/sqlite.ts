@@ -22,7 +22,9 @@ import { FOREIGN_TABLES, tablesIn } from "./read_only.ts";
 import { checkNumbers, isRead, type SqlValue, type StatementResult, Store } from "./store.ts";
 import { StoreError } from "./store_error.ts";
 
-/** How long SQLite itself waits for another process's transaction. This process is blocked during that time. */
+/**
+ * How long SQLite itself waits for another process's transaction. Nothing else in this process runs during this wait.
+ */
 const TURN_MS = 100;
 /** Maximum number of pages of 4 kB that are returned to the file system at a time. */
 const MOST_FREED_PAGES = 2_000;
@@ -340,6 +342,7 @@ function makeFile(path: string): void {
   try {
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
   } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error; // otherwise another process has created it
+    // If the file exists, it is empty, or another process has just created it.
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
 }

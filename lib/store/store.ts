@@ -63,7 +63,7 @@ export abstract class Store implements AsyncDisposable {
   protected abstract begin(): void | Promise<void>;
   /** Commits the transaction. */
   protected abstract commit(): void | Promise<void>;
-  /** Rolls the transaction back. Never throws, because the caller gets the error that made the transaction fail. */
+  /** Rolls the transaction back. Must not throw: the caller needs the error that made the transaction fail. */
   protected abstract rollback(): void | Promise<void>;
   /** Closes the connection. */
   protected abstract close(): void | Promise<void>;
@@ -77,7 +77,8 @@ export abstract class Store implements AsyncDisposable {
   abstract mark(): Promise<void>;
 
   /**
-   * Returns the first row; the type says what the statement selects.
+   * Returns the first row; `undefined` if there is none. The caller gives the type of the row, with the columns that
+   * the statement selects.
    *
    * @throws {StoreError} `value` if a number of the row is too large.
    */
@@ -89,7 +90,7 @@ export abstract class Store implements AsyncDisposable {
   }
 
   /**
-   * Returns every row; the type says what the statement selects.
+   * Returns every row. The caller gives the type of a row, as for {@linkcode Store.get}.
    *
    * @throws {StoreError} `value` if a number of a row is too large.
    */
@@ -138,7 +139,7 @@ export abstract class Store implements AsyncDisposable {
   /** After a copy, makes sure that new rows get higher numbers than the copied rows. */
   async continueNumbering(): Promise<void> {}
 
-  /** Gives some space of removed rows back to the file system. PostgreSQL does this by itself. */
+  /** Gives some space of removed rows back to the file system. Does nothing for PostgreSQL, which does this itself. */
   async giveBackSpace(): Promise<void> {}
 
   /** Records an event. */
@@ -230,8 +231,9 @@ interface StoredPlace {
 const MOST_KEY = 100;
 
 /**
- * Returns the error for a value that this program never writes. Somebody else may have made the file or the database,
- * with the right tables. Without this error, a command that reads the value would report an internal error.
+ * Returns the error for a value that this program never writes. Somebody else may have made a file or a database with
+ * the right tables and wrong values. Without this error, a command that reads such a value would report an internal
+ * error.
  */
 export function foreignValue({ table, column, row }: StoredPlace, why: string): StoreError {
   const key = String(row);

@@ -1,6 +1,6 @@
 /**
- * Defines the error of a store, and interprets SQLite's errors. This is a separate file, because every command checks
- * its errors with these functions, even without loading a database.
+ * Defines the error of a store, and interprets SQLite's errors. This is a separate file, because every command uses
+ * these functions for its errors, and most commands load no database.
  *
  * @module
  */
@@ -32,10 +32,11 @@ type StoreErrorCode =
   | "link"
   /** The file lacks writes that its mark records, or is cut off. */
   | "lost-store"
-  /** The mark cannot be read or written. */
+  /** The mark is damaged. */
   | "unreadable-mark"
+  /** The mark cannot be written. */
   | "mark"
-  /** A copy is damaged. */
+  /** A copy is damaged, or differs from the store. */
   | "damaged-store"
   /** The file exists already. */
   | "file-exists"
@@ -44,7 +45,10 @@ type StoreErrorCode =
   /** Any other error of SQLite. */
   | "sqlite";
 
-/** A store that cannot be used, or whose answer is unknown; `code` is a {@linkcode StoreErrorCode}. */
+/**
+ * Thrown if a store cannot be used, or if it is unknown whether the store saved a transaction. The `code` is a
+ * {@linkcode StoreErrorCode}.
+ */
 export class StoreError extends BrokerError {
   override readonly name: string = "StoreError";
 

@@ -303,7 +303,7 @@ Deno.test("deploy rejects a recipe that trades if its store is not durable, or i
   const cron = [...words, "--to", "deno-cron", "--out", `${dir.path}/out`, "--store", "/srv/hsgate.db"];
   const refused = await cli(cron);
   assertEquals(refused.code, 2);
-  assertStringIncludes(refused.err, "name the one that may trade, such as --timeline production");
+  assertStringIncludes(refused.err, "name the timeline that may trade, such as --timeline production");
   assertEquals((await cli([...cron, "--timeline", "production"])).code, 0);
 });
 

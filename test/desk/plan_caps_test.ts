@@ -32,7 +32,10 @@ deskTest(
       trader.orders.place({ ...ORDER, quantity: "200", price: "551.00" })
     );
     assertEquals([code, sent()], ["plan-cap", 1]);
-    assertStringIncludes(message, 'to buy 200 of "00700.HK" is more than the 100 that are left of the plan');
+    assertStringIncludes(
+      message,
+      'to buy 200 of "00700.HK", and only 100 of "00700.HK" are left of the plan',
+    );
     await trader.orders.place({ ...ORDER, quantity: "100", price: "551.00" });
     // The quantity of a cancelled order no longer counts. The security may be written in another form.
     await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });

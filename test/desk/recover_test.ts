@@ -375,7 +375,7 @@ deskTest(
     const { unresolved } = await desk.reconcile();
     const missing = unresolved.find(({ intent }) => intent.id === id)?.missing ?? "";
     assertStringIncludes(missing, "a person's decision: order ");
-    assertStringIncludes(missing, "may be this one with other terms");
+    assertStringIncludes(missing, "may be this order with other terms");
     await desk.decide(id, { wasSent: true, orderIds: [now] }, "ann");
     assertEquals((await findIntent(store, id))?.state, "acknowledged");
   },

@@ -88,7 +88,7 @@ deskTest("a plan without USD above the buffer buys nothing", async (testAccount)
   const sent = testAccount.count("orders.place");
   const { state, trades: [trade] } = await run(testAccount, plan, { ...QUICK, deadline: "3m" });
   assertEquals([sent(), state, trade!.filled], [0, "stopped", "0"]);
-  assertStringIncludes(trade!.reason!, "the cash covers 0 of 17: 0 USD above the buffer");
+  assertStringIncludes(trade!.reason!, "the cash covers 0 of 17 shares: 0 USD above the buffer");
 }, { at: Date.parse("2025-08-15T10:30:00-04:00") });
 
 deskTest("a plan in the US that ends before the US opens sends nothing", async (testAccount) => {
@@ -137,7 +137,7 @@ deskTest(
       "CNY",
       "200",
     ]);
-    assertEquals(sold!.reason, "only 0 of 100 can be sold");
+    assertEquals(sold!.reason, "only 0 of 100 shares can be sold");
     assertEquals(await filledIn(testAccount, "shanghai", earlier), { "sell 600036.SH": "2200" });
     assertEquals(await filledIn(testAccount, "shenzhen", earlier), { "buy 000858.SZ": "200" });
   },

@@ -257,7 +257,7 @@ deskTest("orders that other programs make are neither counted nor cancelled", as
   assertEquals(open.map((order) => order.orderId).sort(), [orderId, sale].sort());
   const [sold, bought] = report.trades;
   assertEquals([sold!.filled, sold!.remaining, bought!.filled], ["1000", "1000", "200"]);
-  assertEquals(sold!.reason, "only 0 of 1000 can be sold");
+  assertEquals(sold!.reason, "only 0 of 1000 shares can be sold");
 });
 
 deskTest("a signal ends the execution: its orders are cancelled", async (testAccount) => {
@@ -444,7 +444,7 @@ deskTest(
       },
     };
     const old = await assertRejects(() => rebalance(changed, plan, termsOf()), InvalidParamsError);
-    assertStringIncludes(old.message, 'a quote of "00700.HK" that is current: this one is 960 s old');
+    assertStringIncludes(old.message, 'a quote of "00700.HK" that is current: the quote is 960 s old');
     const lotless = {
       ...changed,
       client: (why: Parameters<typeof desk.client>[0]) => {

@@ -55,7 +55,7 @@ deskTest(
     const report = await execution.run(plan, { ...QUICK, maxReprices: "5" });
     const [trade] = report.trades;
     assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "200", "300"]);
-    assertStringIncludes(execution.texts("note").join("\n"), "the cash covers 200 of 500");
+    assertStringIncludes(execution.texts("note").join("\n"), "the cash covers 200 of 500 shares");
     assertStringIncludes(trade!.reason!, "HKD above the buffer");
   },
 );

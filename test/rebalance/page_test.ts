@@ -24,7 +24,7 @@ Deno.test("planPage() shows weights before and after, trades, cash and what was 
       "<title>Rebalancing plan of 2025-08-15</title>",
       'aria-label="before 0.00%, after 26.67%, target 30.00%"',
       "75,000.00 HKD",
-      "only 50 of 50 can be sold, which is less than a lot of 100",
+      "only 50 of 50 shares can be sold, which is less than a lot of 100",
       "100 HKD",
     ]
   ) assertStringIncludes(page, text);

@@ -185,7 +185,7 @@ Deno.test("makePlan() says why a symbol is left out", pure, async () => {
   const odd = [{ ...account.holdings[0]! }, row("00005.HK", "100", { quantity: "200", sellable: "60" })];
   assertEquals(
     (await reasonsOf({}, { ...account, holdings: odd }))["00005.HK"],
-    "only 60 of 200 can be sold, which is less than a lot of 100",
+    "only 60 of 200 shares can be sold, which is less than a lot of 100",
   );
 });
 

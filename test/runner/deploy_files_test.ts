@@ -219,7 +219,7 @@ Deno.test("systemd() says how to check that another user may read files of a hom
   assertStringIncludes(line, "sudo -u hsgate sh -c ");
   assertStringIncludes(line, "test -r /home/ann/.local/share/hsgate/h.ts && test -r ");
   assert(!line.includes("test -r /usr/bin/deno"));
-  assertStringIncludes(line, "with --user, or with --run-as and its owner");
+  assertStringIncludes(line, "with --user, or with --run-as and the name of the folder's owner");
 });
 
 Deno.test("systemd() omits from user units what user units may not set, and escapes % and $", () => {

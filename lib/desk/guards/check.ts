@@ -69,7 +69,7 @@ export class GuardRefusal extends BrokerError {
 }
 
 const MINUTE_MS = 60_000;
-/** The longest time between planning an intent and sending it. */
+/** Intents that were planned up to this long before the counted period are read, too: they may have been sent in it. */
 const PLANNED_MS = 60 * MINUTE_MS;
 
 /** The data that the guard rails need to check one write. */

@@ -153,14 +153,16 @@ export function triggerNow({ trigger, trail, side }: Order, last: Decimal | unde
 export const waitsForRise = ({ orderType, side }: Order): boolean =>
   orderType.startsWith("take-profit") !== isBuy(side);
 
-/** Returns whether the market has reached the trigger price of an order, so that the broker would send it at once. */
+/**
+ * Returns whether the market has reached the trigger price of an order. The broker would trigger such an order at once.
+ */
 export function hasReached(order: Order, last: Decimal): boolean {
   if (order.trigger === undefined) return false;
   const beyond = compare(last, order.trigger);
   return waitsForRise(order) ? beyond >= 0 : beyond <= 0;
 }
 
-/** Returns the currency of a listing's prices. */
+/** Returns the currency of a listing's prices; for an empty symbol, the currency of the market. */
 export function currencyOf(market: Order["market"], symbol: string): string {
   const known = listing(symbol)?.currency;
   if (known !== undefined) return known;

@@ -53,7 +53,8 @@ function checkOpen(check: Check, order: Order): void {
   const zone = calendarZone[mic];
   const today = dateAt(now, zone);
   let next: number | undefined;
-  // The night session of futures belongs to the previous day. No holiday is longer than two weeks.
+  // Begin with yesterday: after midnight, the night session of futures still belongs to the day before. No holiday is
+  // longer than two weeks, so 15 days are enough.
   for (let day = -1; day < 15 && next === undefined; day++) {
     const periods = periodsOf(check, order, mic, addDays(today, day));
     if (periods.some(({ from, to }) => from <= now && now < to)) return;
@@ -68,7 +69,9 @@ function checkOpen(check: Check, order: Order): void {
     `${mic} accepts no "${order.orderType}" order${order.isExtended ? " of extended hours" : ""} at ${
       timeText(now)
     } (${zone})`,
-    next === undefined ? "the calendar has no later session" : `it does so from ${timeText(next)}`,
+    next === undefined
+      ? "the calendar has no later session"
+      : `${mic} accepts such orders from ${timeText(next)}`,
   );
 }
 
@@ -121,7 +124,7 @@ function periodsOf(
       // Orders that arrive in the minutes before an opening wait for the opening.
       return open.map(({ from, to }, index) => ({ from: from - (index === 0 ? 15 : 5) * MINUTE_MS, to }));
     case "futures": {
-      // On its last day, a contract ends half an hour before the others, and has no night session.
+      // On its last trading day, a contract stops half an hour before the other contracts, and has no night session.
       const lastDay = futureContract(symbol)?.lastTradingDay;
       if (lastDay !== undefined && date > lastDay) return [];
       const isLast = date === lastDay;
@@ -170,7 +173,9 @@ export const quoteMaxAge: Rule = {
   },
 };
 
-/** Returns the latest instant, up to now, at which the market accepted limit orders; now if there was none in 15 days. */
+/**
+ * Returns the latest instant, up to now, at which the market accepted limit orders; now if there was none in 15 days.
+ */
 function lastTrading(check: Check, { market, symbol, isExtended }: Order): number {
   const [now, mic] = [check.now, mics[market]];
   const today = dateAt(now, calendarZone[mic]);

@@ -43,7 +43,7 @@ export const liveTrading: Rule = {
   checksEveryWrite: true,
   check(check) {
     if (check.limits.liveTrading) return;
-    throw check.refuse("liveTrading", "it does not allow live trading", 'set liveTrading to "allow"');
+    throw check.refuse("liveTrading", "live trading is not allowed", 'set liveTrading to "allow"');
   },
 };
 
@@ -62,8 +62,8 @@ export const maxOrdersPerMinute: Rule = {
     const freeAt = recent[recent.length - most]! + MINUTE_MS; // there are at least `most`
     throw check.refuse(
       "maxOrdersPerMinute",
-      `it would be order ${recent.length + 1} of this minute, and ${most} are allowed`,
-      `the next one may be sent in ${Math.ceil((freeAt - now) / 1000)} s`,
+      `it would be order ${recent.length + 1} of the last 60 s, and ${most} orders are allowed`,
+      `the next order may be sent in ${Math.ceil((freeAt - now) / 1000)} s`,
     );
   },
 };
@@ -138,8 +138,10 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   if (most === undefined) {
     throw check.refuse(
       rule,
-      `it has no amount in ${currency}, the currency of "${symbol}"`,
-      `amounts are set in ${Object.keys(limit).join(", ") || "no currency"}; hsgate converts none`,
+      `the limit has no amount in ${currency}, the currency of "${symbol}"`,
+      `the limit has amounts in ${
+        Object.keys(limit).join(", ") || "no currency"
+      }; hsgate converts no currency`,
     );
   }
   const isCounted = (each: Chain) =>
