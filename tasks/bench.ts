@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Runs all benchmarks, or those whose names begin with an argument, and prints one line of JSON for each figure. Exits
  * with code 1 if a figure misses its target or a benchmark fails. Flags are passed to each benchmark.

@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Makes the npm package `hsgate-VERSION.tgz`, in the folder of `--out` or in the current one. It contains:
  *

@@ -108,7 +108,9 @@ async function denoTest(
   return { counts: countTests(output, success), output };
 }
 
-/** Resolves to lines that say with which real parts the tests run, such as a database. */
+/**
+ * Resolves to lines that say which real services and programs the tests can use on this machine, such as PostgreSQL.
+ */
 export async function realParts(): Promise<string> {
   // Use a separate process, which may connect to a database and mount a disk. This process has no permission for that.
   const { stdout } = await new Deno.Command(Deno.execPath(), {

@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Starts the simulated broker with the ports of the gateway and of the platform, prints its addresses when it is ready,
  * and runs until it is stopped.

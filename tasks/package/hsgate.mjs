@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// deno-lint-ignore-file no-console -- a command talks to its terminal
+// deno-lint-ignore-file no-console -- a command prints to its terminal
 /**
  * The command `hsgate` of the npm package. Starts the toolkit in the package with Deno and the permissions of the task
  * `hsgate` in its `deno.json`.
@@ -68,7 +68,7 @@ function dataFolder() {
   return join(data, "hsgate", `${version}-${build}`);
 }
 
-/** Refuses a folder that another user could change, because hsgate runs the code in it. */
+/** Rejects a folder that another user could change, because hsgate runs the code in it. */
 function checkOwner(folder) {
   if (process.platform === "win32") return;
   const { uid, mode } = lstatSync(folder);
