@@ -11,7 +11,7 @@ export interface Candidate {
   text?: string;
 }
 
-/** Returns names from the folder or the catalogue, by their placeholder in a usage line, such as `RECIPE`. */
+/** Returns the names that can replace a placeholder of a usage line, such as the recipes for `RECIPE`. */
 type NamesOf = (kind: string) => Promise<readonly string[]>;
 
 /**

@@ -226,7 +226,8 @@ function checkInImage(recipes: readonly CompiledRecipe[], { fileOf, dir }: Deplo
   if (outside === undefined) return;
   throw new UsageError(
     `Cannot deploy "${outside.file}" to kubernetes: it is outside the folder that becomes "${dir}" in the image; ` +
-      "run this in the folder of the image, or name the file's place in the image with --dir",
+      "run this command in the folder that the image copies, or, if the image has the file at this path, " +
+      "set --dir to a folder above it",
   );
 }
 

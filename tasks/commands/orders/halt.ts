@@ -69,9 +69,9 @@ async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string
 }
 
 /**
- * Writes the halt into the store. Returns whether the store has it now. The row is for all accounts, because recipes
- * and scripts that use the store may use other accounts than this machine's settings. A missing store has no row, and
- * no process can write orders with it.
+ * Writes the halt into the store. Returns whether the store has the halt now. The row is for all accounts, because
+ * recipes and scripts that use the store may use other accounts than this machine's settings. A missing store gets no
+ * row, because no process can write orders with a missing store.
  */
 async function writeRow(
   flags: HaltInput["flags"],

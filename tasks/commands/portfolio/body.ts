@@ -152,7 +152,7 @@ const sumRow = (market: string, { value, ...total }: PortfolioTotal): MarketRow 
   ...total,
 });
 
-/** What the profit of the day does not contain. */
+/** Explains the profit of the day, below the tables. */
 const DAY_NOTE = [
   "day: since the previous close in the quotes, without fees and dividends;",
   "     on the day of a split, it is right if the broker has adjusted that close",

@@ -352,6 +352,7 @@ function timeOf({ name }: CompiledRecipe, at: string | undefined): { at?: number
   const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) ? Date.parse(at) : NaN;
   if (!Number.isNaN(instant)) return { at: instant };
   throw new UsageError(
-    `Cannot simulate a broker for "${name}" at "${at}": write a time with its offset, 2025-08-15T10:00:00+08:00`,
+    `Cannot simulate a broker for "${name}" at "${at}": write a time with its offset, such as ` +
+      "2025-08-15T10:00:00+08:00",
   );
 }

@@ -36,7 +36,7 @@ export async function warnOfUntrusted(store: Store, host: Host): Promise<void> {
         : "schedulers and timers run the trusted version";
       host.note(
         `hsgate: warning: "${plain(file)}" has changed and the change is not trusted; ${what} ` +
-          `until "hsgate trust ${shellHint(file)}"`,
+          `until you run: hsgate trust ${shellHint(file)}`,
       );
     }
   } catch (error) {

@@ -104,7 +104,7 @@ export function showStore({ path, recipes, runs, notices, intents }: StoreOffer,
   list(notices, ({ notice, channel }) => `${notice}  by ${channel}`);
   if (intents.length === 0) return;
   const writes = counted(intents.length, "unfinished order write");
-  warn(`has ${writes} (they block the same order, and count in limits)`);
+  warn(`has ${writes} (they block the same orders, and count in the limits of their account)`);
   list(
     intents,
     ({ intent, account, operation, state }) => `${intent}  ${operation}, ${state}, of ${account}`,
