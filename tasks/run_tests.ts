@@ -43,7 +43,7 @@ const MOST_AGAIN = 3;
 
 /**
  * Returns the files of the failed tests, each once, from the lines of a parallel run: `FILE => TEST ... FAILED`.
- * Returns none if anything besides these tests failed, such as a file that could not be loaded.
+ * Returns no file if anything other than these tests failed, such as a file that could not be loaded.
  */
 export function failedFiles(output: string, failed: number): string[] {
   // deno-lint-ignore no-control-regex -- colours are escape sequences

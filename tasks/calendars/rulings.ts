@@ -23,7 +23,7 @@ interface HalfDaysRuling extends Cited {
   takeFrom: string;
   /** Hours of a half-day. */
   hours: string;
-  /** Half-days with the same date every year, `"12-24 12-31"`. */
+  /** Half-days with the same date every year, such as `"12-24 12-31"`. */
   everyYear: string;
   /** Half-days with a different date each year, at least one per year. Dates on weekends have no effect. */
   eves: DaysByYear;

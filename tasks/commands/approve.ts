@@ -25,7 +25,7 @@ export type RefuseInput = Input<typeof refuseFlags>;
 /** Approves a missed run or a rebalancing plan. */
 export const approve = command({
   name: "approve",
-  summary: "approve a missed run, so that it still runs, or a rebalancing plan",
+  summary: "approve a missed run, which then still starts, or a rebalancing plan",
   usage: "KEY|HASH",
   args: [1, 1],
   details: `${keyText}

@@ -27,7 +27,7 @@ skipped run, "failed" for failed runs, "all" for all of these and for successful
 Successful runs restart from the first step. Each run has the key, the slot and the session
 of its day.
 
-The command runs the slots itself, oldest first. If one day fails, the others still
+The command runs the slots itself, oldest first. If one day fails, the other days still
 run. After Ctrl-C the days that have not started stay as they were, and the day that
 was running is due again; the same command continues there. backfill rejects a recipe
 that writes, because an order cannot be placed on a past day.`,

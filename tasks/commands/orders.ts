@@ -118,9 +118,9 @@ export const cancel = command({
   args: [1, 100],
   details: `ORDER is the broker's order number from "orders". The command shows the orders and asks you.
 Without a terminal it needs --yes. If one of the orders is not found, the command cancels
-none. If one cancellation fails, the command still sends the others; the exit code is that
-of the first problem. An order that has ended is not cancelled: the command says so, and
-ends with 1 if it was filled.
+none. If one cancellation fails, the command still sends the other cancellations. The exit
+code is that of the first problem. An order that has ended is not cancelled: the command says
+so, and ends with 1 if the order was filled.
 
 ${recorded}`,
   flags: cancelFlags,

@@ -40,7 +40,7 @@ function fail(message) {
   process.exit(1);
 }
 
-/** Returns the path of Deno: the one that runs this program, or the one of the npm package `deno`. */
+/** Returns the path of Deno. If Node.js runs this program, returns the Deno of the npm package `deno`. */
 function denoPath() {
   if (process.versions.deno !== undefined) return process.execPath;
   try {
@@ -116,8 +116,8 @@ function linkOrCopy(from, to) {
 }
 
 /**
- * Returns the environment variable with the command that starts this program, for hints; none if npm has the program
- * only in its cache.
+ * Returns the environment variable with the command that starts this program; hints show this command. Returns no
+ * variable if npm has the program only in its cache.
  */
 function commandName() {
   if (process.env.npm_command !== "exec") return { HSGATE_COMMAND: "hsgate" };

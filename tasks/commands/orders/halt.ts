@@ -46,7 +46,8 @@ export async function halt({ flags, host }: HaltInput): Promise<number> {
   }
   for (const problem of problems) host.note(`hsgate: ${plain(problem)}`);
   const isHalted = isFileWritten || isRowWritten;
-  // A file beside the store stops everybody who uses the store. A database is also used by other machines.
+  // A file beside the store stops every process that uses the store. But other machines may use a database, and they do
+  // not see the file.
   const isOnlyHere = isFileWritten && !isRowWritten && isPostgresUrl(name);
   if (isOnlyHere) host.note('hsgate: only this machine is halted: run "hsgate halt" on the others too');
   if (flags.json) {

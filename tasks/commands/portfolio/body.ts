@@ -166,7 +166,7 @@ function linesOf(
 ): string[] {
   if (chosen !== undefined) return tableLines(host, columns, holdings, { columns: chosen });
   const inCurrency = (currency: string) => markets.filter((each) => each.currency === currency);
-  // Two markets of securities with the same currency share the cash of this currency, so neither market has a total.
+  // Two securities markets with the same currency share the cash of this currency, so neither has a total of its own.
   const hasOwnCash = ({ market, currency }: PortfolioMarket) =>
     market === "futures" ||
     inCurrency(currency).every((each) => each.market === market || each.market === "futures");

@@ -36,7 +36,7 @@ export async function readBooks(
       } catch (error) {
         if (!(error instanceof BrokerError)) throw error;
         failed.push({ symbol: security.symbol, error });
-        // Without a connection or a login, the others fail too.
+        // Without a connection or a login, the other order books fail too.
         if (!(error instanceof RejectedError || error instanceof InvalidParamsError)) left.length = 0;
       }
     }

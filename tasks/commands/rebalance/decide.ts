@@ -1,5 +1,5 @@
 /**
- * Approves and refuses recorded plans of rebalancing, and compares plans with their files.
+ * Approves and refuses recorded rebalancing plans, and compares plans with their files.
  *
  * @module
  */

@@ -174,9 +174,9 @@ export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<
 }
 
 /**
- * Warns of writes with an unknown outcome on an account with another name. It may be the same account: hsgate cannot
- * see that a gateway and the direct transport lead to one account. So an unknown write over one of them does not block
- * the same order over the other.
+ * Warns of writes with an unknown outcome on an account with another name. Both names may mean one account, because
+ * hsgate cannot see that a gateway and the direct transport lead to the same account. So an unknown write over one
+ * transport does not block the same order over the other transport.
  */
 async function warnOfOthers(
   { store, account }: Pick<AccountStore, "store" | "account">,
