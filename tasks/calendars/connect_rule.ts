@@ -13,7 +13,7 @@ type Direction = "northbound" | "southbound";
 /** The hand-written file `connect.json`. */
 export interface ConnectFile {
   from: string;
-  /** First day from which the links are open on every day on which both markets trade. */
+  /** From this day, the links are open whenever both markets trade. */
   commonDaysFrom: string;
   /** The rule in words. */
   rule: Record<Direction | "since", string>;

@@ -129,7 +129,7 @@ function operationSection(operation: AnyOperation): string {
   ].join("\n\n");
 }
 
-/** Returns a line if an operation returns the state at the time of the call. It names the operation for past days. */
+/** Returns a line for an operation that returns the present state. The line also names the operation for past days. */
 function answersNow({ answers, instead }: AnyOperation): string[] {
   if (answers === undefined) return [];
   const other = instead === undefined ? undefined : operations.get(instead);

@@ -77,7 +77,7 @@ function readWords(
 const flagsFor = (command: Command | undefined): Flags =>
   command === undefined ? sharedFlags : flagsOf(command);
 
-/** Returns the command whose name is at the start of the words. If several match, returns the longest name's command. */
+/** Returns the command whose name is at the start of the words, with the longest name if several match. */
 function commandOf(commands: readonly Command[], plain: readonly string[]): Command | undefined {
   return commands.filter(({ name }) => name.split(" ").every((word, index) => plain[index] === word))
     .sort((a, b) => b.name.length - a.name.length)[0];

@@ -21,7 +21,7 @@ export const exitCodes = {
 /** One of the exit codes. */
 export type ExitCode = keyof typeof exitCodes;
 
-/** Exit codes by the name of the error class. Names are used so that this file does not load the classes. */
+/** Exit codes by the name of the error class. This file uses names, because it must not load the classes. */
 const codeByClass: Readonly<Record<string, ExitCode>> = {
   UsageError: 2,
   DeclinedError: 2,

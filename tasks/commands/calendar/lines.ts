@@ -11,7 +11,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 const WARNING_DAYS = 60;
 
 /**
- * Returns the name of a calendar that the user named in upper or lower case. @throws {UsageError} If there is no such
+ * Returns the calendar that a user's text names, in upper or lower case. @throws {UsageError} If there is no such
  * calendar. The message names the nearest one.
  */
 export function micOf(given: string): Mic {

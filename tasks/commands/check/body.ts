@@ -284,6 +284,6 @@ function show(
 }
 
 /**
- * Maximum number of slots at clock changes that are listed for a recipe, because a schedule may have one each minute.
+ * Maximum number of slots at clock changes to list for a recipe. A schedule may have such a slot each minute.
  */
 const MOST_CLOCK_CHANGES = 20;

@@ -306,8 +306,7 @@ const fillColumns = (now: number) => (idLength = Infinity): Column<FillRow>[] =>
 ];
 
 /**
- * Age up to which intents count, in milliseconds. Without `--markets`, `fills` reads Hong Kong and the markets of these
- * intents.
+ * Without `--markets`, `fills` reads Hong Kong and the markets of intents up to this age, milliseconds.
  */
 const RECENT_MS = 2 * 24 * 60 * 60 * 1000;
 

@@ -49,7 +49,7 @@ export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
   readonly #noted = new Set<string>();
-  /** Password marks that were computed before, because computing a mark is slow. */
+  /** Cache of password marks, because computing a mark is slow. */
   readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
   readonly #host: Host;

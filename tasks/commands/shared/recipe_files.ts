@@ -356,7 +356,8 @@ export async function neighboursOf(
   const { recipes, untrusted } = await loadRecipes([folder], options);
   const left = new Set<CompiledRecipe>();
   for (const [path, { recipe: other, text, judgement }] of untrusted) {
-    // If an inner recipe was edited, the trust check of `recipe` has already decided which version of it runs.
+    // If an inner recipe was edited, the trust check of `recipe` has already decided which version of the inner recipe
+    // runs.
     const isRun = judgement.standing !== "changed" &&
       runs.some((each) => each !== "any" && (each.file === path || each.name === other?.name));
     if (isRun) throw new UsageError(text);

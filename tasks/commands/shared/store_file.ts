@@ -34,7 +34,10 @@ export async function storeName(flags: StoreFlags, host: Host): Promise<string> 
   return await storePath(flags, host) ?? STORE;
 }
 
-/** Returns a function for the reason why the store's halt file stops order writes; `undefined` without such a file. */
+/**
+ * Returns a function that returns why the store's halt file stops order writes. Without a halt file, that function
+ * returns `undefined`.
+ */
 export async function fileHaltOf(flags: StoreFlags, host: Host): Promise<() => string | undefined> {
   return fileHalt(await storeName(flags, host));
 }
