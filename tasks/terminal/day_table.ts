@@ -101,7 +101,7 @@ function troubles({ differences, differenceCount, days }: DayBookResult, host: H
     )
   );
   if (differenceCount > SHOWN) {
-    lines.push(`and ${differenceCount - SHOWN} more, in differences.csv of each day`);
+    lines.push(`and ${differenceCount - SHOWN} more differences, in differences.csv of each day`);
   }
   const all = [...days.flatMap(contradictions), ...lines, ...missing(days), ...provisional(days)];
   return all.length > 0 ? ["", ...all] : [];

@@ -44,7 +44,9 @@ export async function readBooks(
   await Promise.all(Array.from({ length: AT_ONCE }, readNext));
   const [first] = failed;
   if (first !== undefined) {
-    const others = failed.length === 1 ? "" : ` and ${failed.length - 1} more`;
+    const others = failed.length === 1
+      ? ""
+      : ` and ${failed.length - 1} more ${failed.length === 2 ? "security" : "securities"}`;
     host.note(plain(`hsgate: no bid and ask of ${first.symbol}${others}: ${first.error.message}`));
   }
   return books;
