@@ -84,7 +84,7 @@ Deno.test("backfill continues after a failed day, shows the reason, and ends wit
   await using w = await world();
   const words = ["backfill", "book", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } });
-  assertEquals([code, err], [1, "hsgate: 2 failed\n"]);
+  assertEquals([code, err], [1, "hsgate: runs: 2 failed\n"]);
   assertStringIncludes(out, "2025-08-14  book/main/2025-08-14  failed, ");
   assertStringIncludes(out, "book: Cannot ");
   const failed = await cli([...words, "--mode", "failed"], { env: w.env });
