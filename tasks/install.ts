@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Writes the command `hsgate` into Deno's folder for commands, `~/.deno/bin`. With `--root DIR` or the variable
- * `DENO_INSTALL_ROOT`, writes it into the folder `bin` there. The command runs the sources in this folder, and therefore
- * needs no new installation after an update of the sources.
+ * `DENO_INSTALL_ROOT`, writes it into the folder `bin` there. The command runs the sources in this folder, so it needs
+ * no new installation after an update of the sources.
  *
  * @module
  */

@@ -45,8 +45,8 @@ export const dayColumns: readonly Column<DayRow>[] = [
 const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
 
 /**
- * Returns the result of a market's checks: `ok`, or the number of differences. The number before `n/a` counts the checks
- * that hsgate could not make for every row.
+ * Returns the result of a market's checks: `ok`, or the number of differences. The number before `n/a` counts the
+ * checks that hsgate could not make for every row.
  */
 export function checksOf({ differences, notCheckable }: MarketResult): string {
   const result = differences === 0 ? "ok" : `${differences} differ`;

@@ -167,7 +167,7 @@ async function optionsOf(
   };
 }
 
-/** Returns the path of the store, or the URL of a database without its password: no written file may show a password. */
+/** Returns the path of the store, or the URL of a database without its password, which no written file may contain. */
 function storeOf(named: string, dir: string): string {
   if (named === ":memory:") return named;
   if (!isPostgresUrl(named)) return absolute(named, dir);

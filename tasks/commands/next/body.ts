@@ -42,8 +42,8 @@ interface Row extends ShownSlot {
 }
 
 /**
- * Lists the next slots recipe by recipe; the recipe with the earliest slot comes first. With `--by-time` or JSON output,
- * lists the slots of all recipes together by time.
+ * Lists the next slots recipe by recipe; the recipe with the earliest slot comes first. With `--by-time` or JSON
+ * output, lists the slots of all recipes together by time.
  */
 export async function run({ args, flags, host }: NextInput): Promise<number> {
   const count = countOf(flags.count ?? "3");

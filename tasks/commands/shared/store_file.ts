@@ -124,7 +124,7 @@ export async function openStore(
       throw error;
     }
   }
-  // A missing mark matters only if the store contains a write, or if the file was empty and so may have lost its writes.
+  // A missing mark matters only if the store contains a write, or if the file was empty: it may have lost its writes.
   const hasWrites = Object.keys((await store.ownMark())?.lastWrites ?? {}).length > 0;
   if (unmarked !== undefined && (hasWrites || wasEmpty)) {
     host.note(`hsgate: warning: the store "${path}": ${unmarked}`);
