@@ -1,7 +1,7 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
- * Runs all benchmarks, or those whose names begin with an argument, and prints one line of JSON for each figure. Exits
- * with code 1 if a figure misses its target or a benchmark fails. Flags are passed to each benchmark.
+ * Runs all benchmarks, or only benchmarks whose names begin with an argument. Prints one line of JSON for each figure.
+ * Exits with code 1 if a figure misses its target or a benchmark fails. Flags are passed to each benchmark.
  *
  * @module
  */

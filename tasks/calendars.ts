@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Builds `lib/calendars/data/*.json` from the two sources and the rulings. Fails if the sources differ without a
  * ruling, if a ruling is unused or contains impossible values, or if a published list of Stock Connect days differs
@@ -19,7 +19,7 @@ const SOURCES = ["exchange_calendars", "pandas_market_calendars"];
 
 const readText = (path: string): string => Deno.readTextFileSync(new URL(path, CALENDARS_FOLDER));
 
-/** Returns the text of a file; an empty text if it is missing, so that it counts as not up to date. */
+/** Returns the text of a file. Returns an empty text for a missing file, which then counts as not up to date. */
 function readOrEmpty(path: string): string {
   try {
     return readText(path);

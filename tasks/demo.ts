@@ -1,5 +1,5 @@
 /**
- * Runs the command `demo` as a task that has access only to this machine: the toolkit with a simulated broker.
+ * Runs the command `demo` with its simulated broker, as a task that has access only to this machine.
  *
  * Run: `deno task demo`, or `deno task demo --out DIR`
  *

@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Writes: the reference pages (from the catalogue, the steps and the commands), the diagram of `docs/orders.md`, the
  * tables of `docs/guards.md` and `docs/simulator.md`, the index of the operations, and the types of the client. With

@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Checks the imports of all files. Fails in these cases:
  *
@@ -239,7 +239,7 @@ function* sourcesBelow(root: URL, folder: string): Generator<string> {
   }
 }
 
-/** Returns why a program would start slowly, as messages; none if it would not. */
+/** Returns messages that say why a program would start slowly; an empty list if it would not. */
 function slownessOf({ name, file, heavy, most }: QuickProgram, root: URL): string[] {
   const { success, stdout, stderr } = new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", file],

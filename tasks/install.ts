@@ -1,7 +1,8 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
- * Writes the command `hsgate` into Deno's folder for commands, or into `--root DIR`. The command runs the sources in
- * this folder, and therefore needs no new installation after an update of the sources.
+ * Writes the command `hsgate` into Deno's folder for commands, `~/.deno/bin`. With `--root DIR` or the variable
+ * `DENO_INSTALL_ROOT`, writes it into the folder `bin` there. The command runs the sources in this folder, so it needs
+ * no new installation after an update of the sources.
  *
  * @module
  */
@@ -40,5 +41,7 @@ if (import.meta.main) {
   await Deno.chmod(path, 0o755);
   console.log(`Wrote ${path}, which runs ${program} with ${deno}`);
   const paths = (Deno.env.get("PATH") ?? "").split(":");
-  if (!paths.includes(folder)) console.log(`Add it to the search path: export PATH="${folder}:$PATH"`);
+  if (!paths.includes(folder)) {
+    console.log(`Add the folder to the search path: export PATH="${folder}:$PATH"`);
+  }
 }

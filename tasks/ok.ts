@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Runs all checks that a change must pass, and prints the result of each check. The last line contains only the
  * counts of the tests; each other check that fails counts as one failed test. `--no-tests` leaves the tests out.

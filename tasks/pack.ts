@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Makes the npm package `hsgate-VERSION.tgz`, in the folder of `--out` or in the current one. It contains:
  *
@@ -37,7 +37,7 @@ async function copy(from: URL, to: URL): Promise<void> {
   }
 }
 
-/** Returns the SHA-256 of all files of a folder and their names, in hexadecimal digits. */
+/** Returns the SHA-256 of the names and contents of all files in a folder, in hexadecimal digits. */
 async function digest(folder: URL): Promise<string> {
   const lines: string[] = [];
   const hash = async (bytes: Uint8Array<ArrayBuffer>) =>

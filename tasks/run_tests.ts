@@ -43,7 +43,7 @@ const MOST_AGAIN = 3;
 
 /**
  * Returns the files of the failed tests, each once, from the lines of a parallel run: `FILE => TEST ... FAILED`.
- * Returns none if anything besides these tests failed, such as a file that could not be loaded.
+ * Returns no file if anything other than these tests failed, such as a file that could not be loaded.
  */
 export function failedFiles(output: string, failed: number): string[] {
   // deno-lint-ignore no-control-regex -- colours are escape sequences
@@ -108,7 +108,9 @@ async function denoTest(
   return { counts: countTests(output, success), output };
 }
 
-/** Resolves to lines that say with which real parts the tests run, such as a database. */
+/**
+ * Resolves to lines that say which real services and programs the tests can use on this machine, such as PostgreSQL.
+ */
 export async function realParts(): Promise<string> {
   // Use a separate process, which may connect to a database and mount a disk. This process has no permission for that.
   const { stdout } = await new Deno.Command(Deno.execPath(), {

@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
  * Starts the simulated broker with the ports of the gateway and of the platform, prints its addresses when it is ready,
  * and runs until it is stopped.
@@ -218,7 +218,7 @@ function portsOf(flags: Flags | "help" | "schema"): string {
 /**
  * Runs the task and resolves to its exit code: 0 after a stop, 1 if it cannot start, 2 for wrong flags.
  *
- * @param tell Gets each line for people. By default the line is printed to stderr.
+ * @param tell Called with each line for people. By default, the task prints the line to stderr.
  */
 export async function main(args: string[], tell?: (line: string) => void): Promise<number> {
   const note = tell === undefined ? noteOnStderr : (text: string) => tell(withoutCredentials(text));

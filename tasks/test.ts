@@ -1,6 +1,7 @@
-// deno-lint-ignore-file no-console -- a task talks to its terminal
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
- * Runs the tests. Prints the real parts that the tests used, such as a database, and the counts on the last line.
+ * Runs the tests. Prints which real services and programs the tests can use on this machine, such as PostgreSQL. The
+ * last line contains the counts.
  * Passes its arguments to `deno test`. If no argument is a file or a folder, such as `test/runner`, runs all tests.
  *
  * @module

@@ -13,7 +13,7 @@ type Direction = "northbound" | "southbound";
 /** The hand-written file `connect.json`. */
 export interface ConnectFile {
   from: string;
-  /** First day from which the links are open on every day on which both markets trade. */
+  /** From this day, the links are open whenever both markets trade. */
   commonDaysFrom: string;
   /** The rule in words. */
   rule: Record<Direction | "since", string>;
@@ -22,8 +22,8 @@ export interface ConnectFile {
   /** Pages that contain the rule. */
   sources: string[];
   /**
-   * Published lists of closed days, `"2018-05-22 2018-06-16..2018-06-18"`; on all other trading days of the mainland,
-   * the link was open.
+   * Published lists of closed days, such as `"2018-05-22 2018-06-16..2018-06-18"`. On all other trading days of the
+   * mainland, the link was open.
    */
   notices: {
     direction: Direction;
@@ -117,7 +117,8 @@ function weekdaysIn(ranges: string): Set<string> {
 }
 
 /**
- * Builds the data of Stock Connect. Reports a problem for each day on which the rule and a published list differ.
+ * Builds the data of Stock Connect. Reports a problem for each day on which the rule and a published list differ, and
+ * for each unannounced closure on a day on which Hong Kong trades.
  */
 export function makeConnect(
   file: ConnectFile,

@@ -1,6 +1,6 @@
 /**
  * Merges two independent records of trading days. If they differ, a ruling with a source decides. A
- * difference without a ruling is a problem, and no data is built.
+ * difference without a ruling is a problem, and the task then writes no calendar.
  *
  * @module
  */
@@ -35,8 +35,8 @@ interface Merged {
 const dayAfter = (date: string): string => Temporal.PlainDate.from(date).add({ days: 1 }).toString();
 
 /**
- * Returns messages about unused rulings. A ruling is unused if, for example, the sources now agree, or it has a typing
- * mistake.
+ * Returns messages about unused rulings. A ruling is unused if, for example, the sources now agree, or the ruling has a
+ * typing mistake.
  */
 function unusedRulings(
   rulings: readonly Ruling[],

@@ -15,15 +15,15 @@ interface Cited {
 }
 
 /**
- * Takes half-days from the named source, because the other source has no half-days. They must follow the exchange's
- * rule.
+ * Takes half-days from the named source, because the other source has no half-days. The half-days must follow the
+ * exchange's rule.
  */
 interface HalfDaysRuling extends Cited {
   kind: "half-days";
   takeFrom: string;
   /** Hours of a half-day. */
   hours: string;
-  /** Half-days with the same date every year, `"12-24 12-31"`. */
+  /** Half-days with the same date every year, such as `"12-24 12-31"`. */
   everyYear: string;
   /** Half-days with a different date each year, at least one per year. Dates on weekends have no effect. */
   eves: DaysByYear;
@@ -38,7 +38,8 @@ export type Ruling =
       /** The day had no trading (`closed`), or an ordinary session (`open`). */
       | { kind: "closed" | "open"; date: string }
       /**
-       * The records begin after a closure: every weekday from `from` until the day before their first day was closed.
+       * The records begin after a closure. Every weekday before the first day of the records, starting with `from`, was
+       * closed.
        */
       | { kind: "closed-since"; from: string }
       /** The day had an unannounced early close or late open. */

@@ -25,7 +25,7 @@ export type RefuseInput = Input<typeof refuseFlags>;
 /** Approves a missed run or a rebalancing plan. */
 export const approve = command({
   name: "approve",
-  summary: "approve a missed run, so that it still runs, or a rebalancing plan",
+  summary: "approve a missed run, which then still starts, or a rebalancing plan",
   usage: "KEY|HASH",
   args: [1, 1],
   details: `${keyText}
@@ -35,9 +35,10 @@ A missed run waits for approval if its recipe says "misfire: ask". Approval make
 run due, and a running scheduler starts it. If the deadline or the window of the run
 has passed, approve skips it instead.
 
-You approve a plan exactly as it was recorded, on the day on which it was made. If its file
-or its recipe has changed since, the command fails. If a run of a recipe waits for the
-approval, it then executes the plan. Otherwise start "rebalance run" before the approval expires.`,
+You can approve a plan only on the day on which it was made, and exactly as it was recorded.
+If its file or its recipe has changed since, the command fails. If a run of a recipe waits for
+the approval, that run then executes the plan. Otherwise start "rebalance run" before the
+approval expires.`,
   flags: approveFlags,
   without: unconnected,
   exits: [[1, "the run was skipped: its deadline or window has passed; or the command failed"]],

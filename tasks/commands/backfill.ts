@@ -23,11 +23,11 @@ export const backfill = command({
   args: [1, 1],
   details: `Days are those of the recipe's exchange, or of the time zone of its schedule. --from
 and --to are included. --mode selects the slots: "missing" for those with no run or a
-skipped run, "failed" for failed runs, "all" for both plus successful runs, which
-restart from the first step. Each run has the key, the slot and the session of its
-day.
+skipped run, "failed" for failed runs, "all" for all of these and for successful runs.
+Successful runs restart from the first step. Each run has the key, the slot and the session
+of its day.
 
-The command runs the slots itself, oldest first. If one day fails, the others still
+The command runs the slots itself, oldest first. If one day fails, the other days still
 run. After Ctrl-C the days that have not started stay as they were, and the day that
 was running is due again; the same command continues there. backfill rejects a recipe
 that writes, because an order cannot be placed on a past day.`,

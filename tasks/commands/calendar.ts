@@ -24,7 +24,7 @@ of
   CONNECT_SH  Stock Connect northbound, from Hong Kong to Shanghai
   CONNECT_SZ  the same to Shenzhen
   CONNECT_HK  Stock Connect southbound, from the mainland to Hong Kong
-Hours are in the exchange's time and in UTC, without auctions. A day that is not
+Hours are in the exchange's time and in UTC, and do not include auctions. A day that is not
 listed is not a trading day. The list marks days that you set with "calendar set", and
 days that are projected because the exchange has not announced them yet.`,
   flags: listFlags,
@@ -115,8 +115,8 @@ export const calendarUpdate = command({
   details: `FILE is JSON in the form of lib/calendars/data/XHKG.json: one market with its version,
 coverage, hours, closed days, half-days and sources. The command rejects the file
 unless its days and hours are valid, its version is newer, it covers at least the same
-range, it changes no past day, and it changes at most
---max-changes days.
+range, it changes no past day (without --allow-past), and it changes at most --max-changes
+days of the current calendar.
 
 hsgate keeps the calendar in the same file as your overrides, together with the previous
 calendar. If a later version of hsgate contains a newer calendar, hsgate uses that calendar.`,

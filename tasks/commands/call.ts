@@ -34,9 +34,10 @@ some columns and names them. It never cuts order numbers and listing codes. --co
 accepts any member of the answer, and inner members by their path: symbol,fees.total.
 
 Before a call that changes the account, the command shows the request and asks you, but
-only on a terminal. It never sends a write twice. A call that places, amends or cancels
-orders goes through the order desk like "buy": the store records it before it is sent, and
-the question shows it in words.`,
+only on a terminal. Without a terminal it sends the call and does not ask. It never sends a
+write twice. A call that places, amends or cancels orders goes through the order desk like
+"buy": the store records the order before it is sent. The question describes the order in
+words.`,
   flags,
   calendars: false,
   exits: [3, 4, 5, 6],

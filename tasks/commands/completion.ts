@@ -10,12 +10,12 @@ export const completion = command({
   summary: "print a script that completes this command line in your shell",
   usage: "bash|zsh|fish",
   args: [1, 1],
-  details: `The script completes commands, flags and their values, topics of the help, recipes of the
+  details: `The script completes commands, flags and their values, help topics, recipes of the
 folder "recipes", operations, and the symbols of orders in the store hsgate.db of the current
-folder. It makes no connection. If there is no program "hsgate", the script defines a function of that
-name for this installation, by its path. Each completion starts a process that may read only the
-current folder; it reads no recipe, only its file name. Add the line of the example to the
-startup file of your shell.`,
+folder. It makes no connection. If there is no program "hsgate", the script defines a function
+of that name, which runs this installation by its path. Each completion starts a process that
+may read only the current folder. The process reads the file names of recipes, but not their
+content. Add the line of the example to the startup file of your shell.`,
   flags: {},
   without: offline,
   exits: [],

@@ -45,21 +45,20 @@ export const deploy = command({
   usage: "[DIR | RECIPE …] --to SYSTEM",
   args: [0, 1000],
   details: `The target system starts hsgate at every time at which a slot is possible, even on
-holidays. hsgate then checks whether the recipe has a slot: holidays, half-days, the first
-session of a month. A slot has one key, so it runs once even if several of these systems and
-"schedule" use one store. The command installs nothing; it
-prints the remaining steps.
+holidays. hsgate then checks whether the recipe really has a slot at that time, because the
+day may be a holiday or a half-day, or not the first session of the month. A slot has one
+key, so it runs once even if several of these systems and "schedule" use one store. The
+command installs nothing; it prints the remaining steps.
 Without --out, a crontab goes to stdout.
 
-Recipes that trade need a durable store: deploy rejects a store in /tmp or in
-memory. If
-such a recipe starts late, it does nothing, and no timer catches up its slot. No file
-contains a secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/deno and
+Recipes that trade need a durable store: deploy rejects a store in /tmp or in memory. If such
+a recipe starts late, it does nothing, and no timer catches up its slot. No file contains a
+secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/deno and
 --store /data/hsgate.db.
 
 With --store postgres://user@host/database the files contain the URL without a password;
-the runs read the password from HSGATE_STORE_PASSWORD. On Kubernetes the URL comes from
-the Secret too, and "--as scheduler" writes a Deployment of two schedulers.`,
+the runs read the password from HSGATE_STORE_PASSWORD. On Kubernetes the Secret contains
+both the URL and the password, and "--as scheduler" writes a Deployment of two schedulers.`,
   flags,
   without: unconnected,
   exits: [[2, "a recipe has a mistake, or wrong usage or settings"]],

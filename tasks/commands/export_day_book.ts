@@ -39,7 +39,8 @@ const flags = {
   },
   refresh: {
     type: "boolean",
-    text: "read final days again too; a day with changes is replaced, or disputed if rows are missing",
+    text:
+      "also read final days again; the command replaces a day with changes, but keeps it if rows are missing",
   },
   now,
   ...listing,

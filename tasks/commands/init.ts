@@ -35,8 +35,9 @@ export const init = command({
   details: `On a terminal the command asks a few questions; a flag answers one in advance. Without
 a terminal it uses the defaults in brackets. DIR must be empty; it is created if
 missing. The default is "trading" in the current folder. If the current folder is
-hsgate's own folder, init creates the new folder next to it. init writes everything after the last question, or
-nothing. --gateway and --auth-url go into the settings. init never asks for secrets.
+hsgate's own folder, init creates the new folder next to it. init writes nothing before the
+last question is answered. It then writes all files or none. The settings contain the
+addresses of --gateway and --auth-url. init never asks for secrets.
 
 With the simulator the folder works at once: recipes, script and notebook start a
 simulated broker in their own process, and nothing reaches a real one.`,

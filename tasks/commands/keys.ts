@@ -36,9 +36,9 @@ export const keysCheck = command({
   usage: "FILE",
   args: [1, 1],
   details: `The command checks the developer's private key, or with --public a public key: whether
-it is a key, its kind, form and size, who can read the file, and how an editor may have
-damaged it. For a private key it prints the public key that you have to register. It
-never prints any part of a private key.`,
+it is a key, its kind, form and size, and how an editor may have damaged it. For a private
+key it also checks who can read the file, and prints the public key that you have to
+register. It never prints any part of a private key.`,
   flags: checkFlags,
   without: offline,
   exits: [[2, "the file cannot be used, or wrong usage"]],

@@ -21,8 +21,8 @@ export const next = command({
   details: `The command lists the next slots of each schedule of every recipe in the folder
 (recipes), recipe by recipe, in the time zone of the exchange or the schedule. --by-time
 and --json list all recipes together. Days without a slot are listed with the reason.
-Nothing is sent. If a recipe has a mistake, the others are still listed. --columns also
-accepts session and utc.`,
+Nothing is sent. If a recipe has a mistake, the command still lists the other recipes.
+--columns also accepts session and utc.`,
   flags,
   without: unconnected,
   exits: [[2, "a recipe has a mistake, or wrong usage or settings"]],

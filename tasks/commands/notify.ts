@@ -21,7 +21,7 @@ export const notify = command({
   details: `RECIPE is a file, or the name of a recipe in the recipe folder. Each channel under
 "notify", and each step "notify", sends one message that is marked as a test, whatever
 the condition of the step is. The command uses the addresses and secrets of the recipe. If
-one channel fails, the others are still tried. The command runs no other step of the recipe
+one channel fails, the command still tries the other channels. It runs no other step of the recipe
 and uses no store. A custom step under "notify" gets outcome.state "test".`,
   flags,
   exits: [[1, "a test message was not accepted, or the command failed"]],

@@ -13,7 +13,7 @@ export const operations = command({
   usage: "[OPERATION | FAMILY]",
   args: [0, 1],
   details: `OPERATION is the hsgate name or the broker's; FAMILY is a group such as "orders".
-The column "over" shows which transports carry an operation; with --transport, the
+The column "over" shows which transports support an operation; with --transport, the
 command lists only operations of that transport. --columns also accepts answers
 ("now" for a read of only the present state), instead (the operation for a past day),
 needs and path. Nothing is sent.`,

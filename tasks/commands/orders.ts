@@ -118,9 +118,9 @@ export const cancel = command({
   args: [1, 100],
   details: `ORDER is the broker's order number from "orders". The command shows the orders and asks you.
 Without a terminal it needs --yes. If one of the orders is not found, the command cancels
-none. If one cancellation fails, the command still sends the others; the exit code is that
-of the first problem. An order that has ended is not cancelled: the command says so, and
-ends with 1 if it was filled.
+none. If one cancellation fails, the command still sends the other cancellations. The exit
+code is that of the first problem. An order that has ended is not cancelled: the command says
+so, and ends with 1 if the order was filled.
 
 ${recorded}`,
   flags: cancelFlags,
@@ -179,8 +179,9 @@ export const orders = command({
   usage: "",
   args: [0, 0],
   details: `An intent is the store's record of one order write: to place, amend or cancel orders.
-First, the command compares every intent that has not ended with the broker's lists. It
-records what the lists prove. Orders without an intent were made in the broker's app or by another program.
+First, the command compares every open intent (one that has not ended) with the broker's
+lists, and records what the lists prove. Orders without an intent were made in the broker's
+app or by another program.
 
 If the broker does not answer, the command shows what the store knows, and says so.
 --json prints a list of { intent, state, orderIds, why, evidence } with more members. For

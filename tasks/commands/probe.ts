@@ -5,7 +5,7 @@ const flags = {
   only: {
     type: "list",
     value: "FAMILY",
-    text: "call only this family of operations, such as quotes; repeatable",
+    text: "call only this family of operations, such as quotes; may be given several times",
   },
   yes: { type: "boolean", short: "y", text: "do not ask before each family" },
   pace: { type: "string", value: "SECONDS", text: "time between two calls (0.5)" },
@@ -13,7 +13,7 @@ const flags = {
   replay: {
     type: "string",
     value: "FILE",
-    text: "call nothing; check with a simulator that hsgate reads the answers of this report",
+    text: "call nothing; check whether hsgate can read answers with the types and forms in this report",
   },
 } as const satisfies Flags;
 /** Arguments and flags of the command. */
@@ -31,8 +31,9 @@ reports missing and additional members of the answers, other types and forms, un
 codes, pages with wrong rows, and the difference between the clocks. It asks before each
 family of operations, such as quotes; without a terminal, it needs --yes.
 
-It sends no write, and its connection refuses writes. If the broker rejects "quotes.bars",
-the command subscribes to that security for one more call. It logs in for trading only if a
+It sends no write, and its connection refuses writes. If the broker rejects "quotes.bars"
+for a security, the command subscribes to this security and makes the call once more. It
+logs in for trading only if a
 read needs this and the trade password is set; with the setting readOnly "yes" it does
 not log in for trading. Over the direct transport, the login ends any other session of the account.
 
@@ -49,7 +50,7 @@ reads them. "sim --answers FILE" starts such a simulator.`,
   exits: [
     [4, "no call got an answer"],
     [6, "reads were left out because the trade login is missing, and every answer is as expected"],
-    [7, "answers differ from the catalogue or cannot be read; reads may be missing too"],
+    [7, "answers differ from the catalogue or cannot be read; reads may also have been left out"],
   ],
   examples: [
     "probe",

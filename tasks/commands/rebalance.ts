@@ -52,7 +52,7 @@ it needs --yes.
 Lots, fees, cash and the limits allow many plans. hsgate chooses the plan with the smallest
 sum of squared drifts. If several plans have the same sum, it chooses the one that trades the
 least value. If hsgate cannot prove that its plan has the smallest sum, a better plan may
-exist. No plan has a sum below lowerBound.
+exist. The output names a lower bound (lowerBound in JSON): no plan has a smaller sum.
 
 The command sells first, and then buys with the cash that the broker shows. Orders never
 exceed the planned quantities. After a crash, "rebalance run" continues the plan. Guard rails
@@ -79,7 +79,7 @@ export const rebalanceRun = command({
   usage: "[HASH]",
   args: [0, 1],
   details: `${hashText}
-Without it, the command uses the account's plan that is running, or else the only plan that
+Without HASH, the command uses the account's plan that is running, or else the only plan that
 is approved.
 
 Before the first order, the command checks that the file and the account still fit the plan.
@@ -97,10 +97,10 @@ export const rebalanceShow = command({
   usage: "[HASH]",
   args: [0, 1],
   details: `${hashText}
-Without it, the command lists the last 20 plans of the account. If the execution of the plan
-has begun, it also shows the filled and remaining quantities, the average prices, estimated
-and booked fees, the drift that was reached, and the slippage: the difference from the prices
-when the execution began.`,
+Without HASH, the command lists the last 20 plans of the account. If the execution of the plan
+has begun, the command also shows the filled and remaining quantities, the average prices,
+estimated and booked fees, the drift that was reached, and the slippage: the difference from
+the prices when the execution began.`,
   flags: showFlags,
   exits: [],
   examples: ["rebalance show", "rebalance show 1f0c6b2a94d7 --html result.html"],

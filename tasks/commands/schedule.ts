@@ -37,7 +37,7 @@ you if the calls stop. The member "ping" of a recipe names such a service for it
     [1, "with --once: a run failed; or the command failed"],
     [2, "a recipe has a mistake or is not trusted, or wrong usage or settings"],
     [5, "with --once: the outcome of a write is unknown"],
-    [75, "stopped before every run had ended; the store lists what is left"],
+    [75, "stopped before every run had ended; the store lists the unfinished runs"],
   ],
   examples: ["schedule", "schedule recipes --store hsgate.db --json", "schedule --once"],
 });

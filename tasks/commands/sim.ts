@@ -43,14 +43,14 @@ const flags = {
   answers: {
     type: "string",
     value: "FILE",
-    text: 'answer in the shapes that a report of "hsgate probe" contains',
+    text: 'answer with the types and forms in this report of "hsgate probe"',
   },
   shorts: { type: "boolean", text: "let the account sell stocks of Hong Kong and the United States short" },
   "script-schema": { type: "boolean", text: "print the JSON Schema of scripts, and exit" },
   info: {
     type: "string",
     value: "FILE",
-    text: "write the line of JSON to this file, and print it only with --json",
+    text: "write the JSON line with the addresses to this file, and print it only with --json",
   },
 } as const satisfies Flags;
 

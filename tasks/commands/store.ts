@@ -83,10 +83,10 @@ export const storeCopy = command({
   summary: "copy a store to another place, such as from a file to a database",
   usage: "--from STORE --to STORE",
   args: [0, 0],
-  details: `Stop every scheduler of the store first. After the copy, use only the new store: it would
-lack the writes that you still send with the old store. The command copies the
-store as of one moment. It checks that each table has the same number of rows and the same
-digest in both stores. It rejects a target that already contains rows.`,
+  details: `Stop every scheduler of the store first. After the copy, use only the new store, because it
+does not get the writes that you send with the old store. The command copies the store as of
+one moment. It checks that each table has the same number of rows and the same digest in both
+stores. It rejects a target that already contains rows.`,
   flags: copyFlags,
   without: unconnected,
   exits: [],

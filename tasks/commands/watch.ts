@@ -31,9 +31,9 @@ With --json, --output json or --output jsonl, each push is one line of JSON. Wit
 change in one of the columns. Changes of orders, ticks, broker queues and breaks of the connection
 are lines on stderr.
 
-If nothing arrives for --push-idle, watch reports since when, opens a new connection and
-reports what may be missing. The setting pushIdleMs and HSGATE_PUSH_IDLE_MS set the same
-time in milliseconds.`,
+If nothing arrives for the time of --push-idle, watch reports this, opens a new connection and
+reports which changes may be missing. The setting pushIdleMs and HSGATE_PUSH_IDLE_MS set the
+same time in milliseconds.`,
   flags,
   calendars: false,
   exits: [3, 4, 6],

@@ -201,7 +201,7 @@ function methodOf(key: string, operation: AnyOperation): string {
     : `params${mayOmit ? "?" : ""}: ${record}`;
   const list = response.fields?.rows;
   const place = `${name}.response`;
-  // The answer is either only a list of rows, or a record that may contain a list beside other members.
+  // The answer is either only a list of rows, or a record that may contain a list among other members.
   const isRows = list !== undefined && "rows" in response;
   const rows = () => typeOf(list!.type, place, false);
   const inner = response.fields?.record?.type.fields;

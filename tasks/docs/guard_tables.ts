@@ -16,7 +16,7 @@ export const MARKET_BEGIN = markOf("Rules of the market");
 const isLimit = (name: string): name is LimitName => Object.hasOwn(limitTable, name);
 const rowOf = (...cells: readonly string[]) => `| ${cells.join(" | ")} |`;
 
-/** Returns the table of the rules that a setting sets, in the order of the settings. */
+/** Returns the table of the rules that have a setting, in the order of the settings. */
 function limits(): string {
   const names = Object.keys(limitTable).filter(isLimit); // the table has exactly these keys
   return [

@@ -1,5 +1,5 @@
 /**
- * Writes the index of the operations, which lets a client name its methods before it loads their descriptions.
+ * Makes the index of the operations. From the index, a client knows its method names before it loads the descriptions.
  *
  * @module
  */

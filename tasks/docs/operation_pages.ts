@@ -129,7 +129,7 @@ function operationSection(operation: AnyOperation): string {
   ].join("\n\n");
 }
 
-/** Returns a line for an operation that shows the state at the time of the call, with the operation for past days. */
+/** Returns a line for an operation that returns the present state. The line also names the operation for past days. */
 function answersNow({ answers, instead }: AnyOperation): string[] {
   if (answers === undefined) return [];
   const other = instead === undefined ? undefined : operations.get(instead);
@@ -239,7 +239,7 @@ function pushesPage(): string {
   const sections = Object.values(pushes).map(({ type, notify, message, payload, conflate }) =>
     [
       `## ${type}`,
-      `Wire message \`${message}\`, with the numbers ${
+      `Wire message \`${message}\`. Names of its type numbers: ${
         notify.map((name) => `\`${name}MsgType\``).join(", ")
       }. ` +
       (conflate
@@ -261,7 +261,8 @@ function writeCodes(): string {
   return `After one of these codes, a write was not executed: ${codes("refused")}. After any other code (${
     codes("unknown")
   }, or one that is not listed), after a text without a code and after an HTTP status other than 200 the outcome of a ` +
-    "write is unknown. The text `current time does not allow entrust` rejects an order with or without a code.";
+    "write is unknown. One exception: if the answer contains the text `current time does not allow entrust`, the order " +
+    "was rejected, even without a code.";
 }
 
 function dictionariesPage(): string {
@@ -280,8 +281,8 @@ function dictionariesPage(): string {
   return [
     notice,
     "# Dictionaries",
-    "Requests accept only names from these tables. Answers may contain other codes: code 9 arrives as `unlisted:9`, and " +
-    "`encode` turns it back into `9`.",
+    "Requests accept only names from these tables. Answers may contain other codes: code 9 arrives as `unlisted:9`. " +
+    "`Dictionary.encode` converts `unlisted:9` back to `9`.",
     ...sections,
     "## barDayLimits",
     "Maximum number of days in one request for minute bars (API document, section 8).",

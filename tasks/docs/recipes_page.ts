@@ -94,7 +94,7 @@ function outputTable({ output }: AnyStepKind): string {
   return `Its output:\n\n${table(["Member", "Type", "Always present"], rows)}`;
 }
 
-/** Returns the members of an output with their inner members; those of a list as `files[].path`. */
+/** Returns the members of an output with their inner members. Inner members of lists have names like `files[].path`. */
 function outputRows({ properties = {}, required = [] }: Schema, prefix = ""): string[][] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const inner = schema.items ?? schema;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// deno-lint-ignore-file no-console -- a command talks to its terminal
+// deno-lint-ignore-file no-console -- a command prints to its terminal
 /**
  * The command `hsgate` of the npm package. Starts the toolkit in the package with Deno and the permissions of the task
  * `hsgate` in its `deno.json`.
@@ -40,7 +40,7 @@ function fail(message) {
   process.exit(1);
 }
 
-/** Returns the path of Deno: the one that runs this program, or the one of the npm package `deno`. */
+/** Returns the path of Deno. If Node.js runs this program, returns the Deno of the npm package `deno`. */
 function denoPath() {
   if (process.versions.deno !== undefined) return process.execPath;
   try {
@@ -68,7 +68,7 @@ function dataFolder() {
   return join(data, "hsgate", `${version}-${build}`);
 }
 
-/** Refuses a folder that another user could change, because hsgate runs the code in it. */
+/** Rejects a folder that another user could change, because hsgate runs the code in it. */
 function checkOwner(folder) {
   if (process.platform === "win32") return;
   const { uid, mode } = lstatSync(folder);
@@ -116,8 +116,8 @@ function linkOrCopy(from, to) {
 }
 
 /**
- * Returns the environment variable with the command that starts this program, for hints; none if npm has the program
- * only in its cache.
+ * Returns the environment variable with the command that starts this program; hints show this command. Returns no
+ * variable if npm has the program only in its cache.
  */
 function commandName() {
   if (process.env.npm_command !== "exec") return { HSGATE_COMMAND: "hsgate" };

@@ -1,7 +1,6 @@
 // deno-lint-ignore-file no-console -- a script prints to its terminal; `hsgate init` leaves this line out of its copy
 /**
- * Connects to the account that the scripts and the notebook read: the one that `hsgate.yaml` and the environment
- * name.
+ * Connects to the account that `hsgate.yaml` and the environment name. The scripts and the notebook read this account.
  *
  * @module
  */

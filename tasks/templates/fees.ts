@@ -25,6 +25,6 @@ for (const market of markets) {
     fees.add(fill.fees?.total ?? "0"); // absent until the day has been cleared
     fills++;
   }
-  // Each market has its own currency, so amounts of different markets are not added up.
+  // Markets can have different currencies, so amounts of different markets are not added up.
   console.log(`${market}: ${fills} fills of ${amount}, fees ${fees}\n`);
 }

@@ -11,7 +11,7 @@ export interface Candidate {
   text?: string;
 }
 
-/** Returns names from the folder or the catalogue, by their placeholder in a usage line, such as `RECIPE`. */
+/** Returns the names that can replace a placeholder of a usage line, such as the recipes for `RECIPE`. */
 type NamesOf = (kind: string) => Promise<readonly string[]>;
 
 /**
@@ -77,7 +77,7 @@ function readWords(
 const flagsFor = (command: Command | undefined): Flags =>
   command === undefined ? sharedFlags : flagsOf(command);
 
-/** Returns the command whose name the words begin with, the one with the longest name if several match. */
+/** Returns the command whose name is at the start of the words, with the longest name if several match. */
 function commandOf(commands: readonly Command[], plain: readonly string[]): Command | undefined {
   return commands.filter(({ name }) => name.split(" ").every((word, index) => plain[index] === word))
     .sort((a, b) => b.name.length - a.name.length)[0];

@@ -1,5 +1,5 @@
 /**
- * Prints the result of an export, by day and market.
+ * Formats the result of an export as lines, by day and market.
  *
  * @module
  */
@@ -44,7 +44,10 @@ export const dayColumns: readonly Column<DayRow>[] = [
 
 const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
 
-/** Returns the result of the checks of a market; `n/a` counts checks that were not possible, or not for every row. */
+/**
+ * Returns the result of a market's checks: `ok`, or the number of differences. The number before `n/a` counts the
+ * checks that hsgate could not make for every row.
+ */
 export function checksOf({ differences, notCheckable }: MarketResult): string {
   const result = differences === 0 ? "ok" : `${differences} differ`;
   return notCheckable === 0 ? result : `${result}, ${notCheckable} n/a`;
@@ -98,7 +101,7 @@ function troubles({ differences, differenceCount, days }: DayBookResult, host: H
     )
   );
   if (differenceCount > SHOWN) {
-    lines.push(`and ${differenceCount - SHOWN} more, in differences.csv of each day`);
+    lines.push(`and ${differenceCount - SHOWN} more differences, in differences.csv of each day`);
   }
   const all = [...days.flatMap(contradictions), ...lines, ...missing(days), ...provisional(days)];
   return all.length > 0 ? ["", ...all] : [];
@@ -110,7 +113,7 @@ function contradictions({ day, path, beside }: DayResult): string[] {
   const readings = [path, ...beside].map((each) => `"${each}"`);
   return [
     `${day}: ${readings.join(" and ")} contradict each other; differences.csv names the rows`,
-    `${day}: the next export that finds all rows decides which is right; otherwise move the wrong folder away`,
+    `${day}: run the export again: a reading that has all rows decides; if none does, move the wrong folder away`,
   ];
 }
 

@@ -187,8 +187,8 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
     const { lists } = error;
     const calls = commandsOf(lists).map((words) => `"${words}"`);
     return calls.length === 0
-      ? "It may have happened. Do not repeat it: first check in the broker's app"
-      : `It may have happened. Do not repeat it: first run ${calls.join(" and ")}${
+      ? "The write may have happened. Do not repeat it: first check in the broker's app"
+      : `The write may have happened. Do not repeat it: first run ${calls.join(" and ")}${
         lists.some(needsMarket) ? " with the market of the order" : ""
       }`;
   }

@@ -14,14 +14,14 @@ export const exitCodes = {
   5: "a write was sent and its outcome is unknown: check the lists that the error names",
   6: "the login is missing, has expired or was rejected",
   7: "ended without an error, but the result is not as expected or not complete",
-  75: "stopped before every run had ended; the store lists what is left",
+  75: "stopped before every run had ended; the store lists the unfinished runs",
   130: "interrupted",
 } as const;
 
 /** One of the exit codes. */
 export type ExitCode = keyof typeof exitCodes;
 
-/** Exit codes by the name of the error class. Names are used so that this file does not load the classes. */
+/** Exit codes by the name of the error class. This file uses names, because it must not load the classes. */
 const codeByClass: Readonly<Record<string, ExitCode>> = {
   UsageError: 2,
   DeclinedError: 2,

@@ -42,7 +42,7 @@ export const out = {
 export const now = {
   type: "string",
   value: "TIME",
-  text: "use this time as the present: 2025-08-16T12:00:00+08:00",
+  text: "use this time as the present, such as 2025-08-16T12:00:00+08:00",
 } as const satisfies Flag;
 
 /** The person who makes a decision, for the record. */

@@ -93,7 +93,7 @@ function writerTo(to: typeof Deno.stdout | typeof Deno.stderr): (text: string) =
 
 const USUAL_SIZE = { columns: 80, rows: 24 };
 
-/** Returns the size of the terminal. Assumes 80 by 24 if it was closed, or if it does not know its size (0 by 0). */
+/** Returns the size of the terminal. Assumes 80 by 24 if the terminal was closed or reports 0 by 0. */
 function terminalSize(): { columns: number; rows: number } {
   try {
     const size = Deno.consoleSize();

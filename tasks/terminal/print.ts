@@ -53,8 +53,8 @@ const MARKS = new RegExp(`${MARK}([\\ue000-\\ue0ff])`, "g");
 const markOf = (code: number) => MARK + String.fromCharCode(0xe000 + code);
 
 /**
- * Returns the text with marks of a colour, if the host wants colours. {@linkcode terminalText} makes colour codes of
- * them.
+ * Returns the text with marks of a colour, if the host wants colours. {@linkcode terminalText} converts the marks to
+ * colour codes.
  */
 export function paint(host: Pick<Host, "color">, color: Color | undefined, text: string): string {
   if (!host.color || color === undefined || text === "") return text;
@@ -119,8 +119,8 @@ function pad(text: string, width: number, align: "right" | undefined): string {
 /** Widest cell in terminal columns, except for identifiers and the last cell of a line. */
 const WIDEST = 40;
 /**
- * Maximum number of characters of a table cell, even of an identifier. Without it, one very long text of the broker
- * would widen its whole column, and so every line.
+ * Maximum number of characters of a table cell, even of an identifier. Without this limit, one very long text of the
+ * broker would widen its whole column, and so every line.
  */
 const MOST_CELL = 2_000;
 
@@ -155,7 +155,7 @@ const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.
 /**
  * Returns a table that fits the terminal: it omits columns that do not fit and cuts long texts, but never identifiers.
  * With `--columns` it shows exactly those columns. Without a terminal it shows every column that is not `extra`. In
- * both cases it cuts nothing but texts of more than 2,000 characters.
+ * both cases it cuts only texts of more than 2,000 characters.
  *
  * @throws {UsageError} If a chosen column does not exist.
  */

@@ -16,7 +16,7 @@ import { terminalText } from "./print.ts";
  *
  * @param figures Whether the command prints figures, which can contain a short numeric password by chance. Then stdout
  * hides only secrets that cannot appear by chance.
- * @param words The command line. Any word may be an address with a password, even where none belongs.
+ * @param words The command line. Any word is searched for a password in a URL, even a word that should not be a URL.
  */
 export function shownHost(
   host: Host,

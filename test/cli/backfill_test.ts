@@ -63,7 +63,7 @@ Deno.test("backfill exports each day as of that day, one after the other; a seco
   await using w = await world();
   const words = ["backfill", "book", ...week, ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: w.env });
-  assertEquals([code, err], [0, "hsgate: 4 ok\n"]);
+  assertEquals([code, err], [0, "hsgate: runs: 4 ok\n"]);
   const lines = out.trimEnd().split("\n");
   assertEquals(lines[0], "2 days are on weekends");
   assert(/^2025-08-11 {2}book\/main\/2025-08-11 {2}ok, \d+\.\d s {2}1 of 4$/.test(lines[1]!), lines[1]);
@@ -84,11 +84,11 @@ Deno.test("backfill continues after a failed day, shows the reason, and ends wit
   await using w = await world();
   const words = ["backfill", "book", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } });
-  assertEquals([code, err], [1, "hsgate: 2 failed\n"]);
+  assertEquals([code, err], [1, "hsgate: runs: 2 failed\n"]);
   assertStringIncludes(out, "2025-08-14  book/main/2025-08-14  failed, ");
   assertStringIncludes(out, "book: Cannot ");
   const failed = await cli([...words, "--mode", "failed"], { env: w.env });
-  assertEquals([failed.code, failed.err], [0, "hsgate: 2 ok\n"]);
+  assertEquals([failed.code, failed.err], [0, "hsgate: runs: 2 ok\n"]);
 });
 
 Deno.test("backfill leaves unstarted days unchanged at Ctrl-C, and the same command continues", async () => {
@@ -100,9 +100,9 @@ Deno.test("backfill leaves unstarted days unchanged at Ctrl-C, and the same comm
     signal: stop.signal,
     onLine: (line) => line.includes("1 of 4") && stop.abort(),
   });
-  assertEquals([first.code, first.err], [130, "hsgate: 1 ok, 3 unchanged\n"]);
+  assertEquals([first.code, first.err], [130, "hsgate: runs: 1 ok, 3 unchanged\n"]);
   assertEquals(await runsOf(w.store), ["book/main/2025-08-11 ok"]);
-  assertEquals((await cli(words, { env: w.env })).err, "hsgate: 3 ok\n");
+  assertEquals((await cli(words, { env: w.env })).err, "hsgate: runs: 3 ok\n");
 });
 
 Deno.test("backfill and rerun reject impossible requests with exit code 2", async () => {

@@ -174,7 +174,7 @@ Deno.test("call finds the order of a lost answer in the lists, and ends with 5 i
   stop.abort();
   const { code, err } = await lost;
   assertEquals(code, 5);
-  assertStringIncludes(err, "It may have happened. Do not repeat it");
+  assertStringIncludes(err, "The write may have happened. Do not repeat it");
   assertEquals((await today()).length, 1);
 });
 

@@ -296,7 +296,7 @@ Deno.test("trust shows unfinished runs, queued notices, unfinished order writes 
       "r/every/1  due, 1 step done",
       "has 1 queued notice (a scheduler sends them)",
       "r/every/1 late  by webhook",
-      "has 1 unfinished order write (they block the same order, and count in limits)",
+      "has 1 unfinished order write (they block the same orders, and count in the limits of their account)",
       "01K2  orders.place, unknown, of gateway 127.0.0.1:11111",
     ]
   ) assertStringIncludes(out, line);

@@ -163,6 +163,42 @@ for (const [what, content, line, advice] of wrong) {
   });
 }
 
+const wrongPublic: [what: string, content: string | Uint8Array, line: string, advice: string][] = [
+  ["an empty file", "\n", "the file is empty", "Copy the platform's key again"],
+  ["the private half", PRIVATE, "it is a private key", "Use the platform's public key here"],
+  ["an encrypted private key", locked, "it is protected by a password", "Copy the platform's key again"],
+  [
+    "a certificate",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    "it is a certificate",
+    "Copy the platform's key again",
+  ],
+  ["an OpenSSH key", "ssh-rsa AAAA me@here", "it is an OpenSSH public key", "Copy the platform's key again"],
+  ["an elliptic curve", pem(curve.publicKey, "spki"), "RSA is needed", "Copy the platform's key again"],
+  [
+    "a key of 2048 bits",
+    pem(big.publicKey, "spki"),
+    "2048 bits; the protocol",
+    "Copy the platform's key again",
+  ],
+  [
+    "something that is not a key",
+    "hello, world",
+    "it is neither PEM nor Base64",
+    "Copy the platform's key again",
+  ],
+];
+for (const [what, content, line, advice] of wrongPublic) {
+  Deno.test(`keys check --public gives advice about the platform's key for ${what}`, async () => {
+    const found = await check(content, { flags: ["--public"] });
+    assertEquals(found.code, 2);
+    const at = found.lines.findIndex((each) => each.startsWith("failed: "));
+    assertStringIncludes(found.lines[at]!, line);
+    assertStringIncludes(found.advice[at]!, advice);
+    assert(!found.advice.some((each) => each.includes("keys new")));
+  });
+}
+
 const odd: [what: string, content: string, mode: number, line: string][] = [
   ["others can read it", PRIVATE, 0o644, "others on this machine have access to it (mode 644)"],
   [

@@ -88,7 +88,7 @@ Deno.test("an unsent notice is reported by run --manual, runs, runs show, notice
     const { state, text } = findings.find(({ check }: { check: string }) => check === "notices");
     return [state, text];
   };
-  assertEquals(await finding(), ["warning", `1 not sent, 0 given up; the oldest: ${reason}`]);
+  assertEquals(await finding(), ["warning", `1 not sent, 0 of them given up; the oldest: ${reason}`]);
   const setTries = async (tries: number) => {
     await using store = await openSqlite(at.store);
     await store.run("update outbox set tries = ?", tries);

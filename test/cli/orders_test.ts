@@ -341,7 +341,9 @@ Deno.test("an unknown outcome of another account of the store is a warning, beca
   assertEquals(code, 0, err);
   assertMatch(
     err,
-    new RegExp(`warning: the outcome of intent ${intent} of "gateway \\S+" is unknown; if "gateway`),
+    new RegExp(
+      `warning: account "gateway \\S+" has a write with an unknown outcome, intent ${intent}; if it is the same`,
+    ),
   );
   assert(!(await at.run(["orders"])).err.includes("warning"));
 });

@@ -627,7 +627,7 @@ Deno.test("run --dry-run plans every write and sends none", async () => {
   for (
     const line of [
       '→ change  orders.cancel       depends on "buy"',
-      "– poor    cancel-open-orders  skipped: condition",
+      "– poor    cancel-open-orders  skipped: its condition was false",
       '  1. orders.place  (step "buy")',
       "       quantity 200",
       '       depends on the outcome of "buy"',
@@ -851,7 +851,7 @@ Deno.test("summaryLines() shows in full a reason that the tree has cut, then the
   assertEquals(summaryLines(tree, host), [
     "✗ funds    3.0 s  Cannot send account.funds: no c…",
     "· other",
-    "– last            skipped: condition",
+    "– last            skipped: its condition was false",
     `funds: ${reason}`,
     "wrote out/a.csv",
     "failed (step) after 2 min 5 s",

@@ -139,7 +139,7 @@ for (const [what, { text, files = {}, told }] of Object.entries(attacks)) {
     const checked = await w.hsgate("check", path);
     assertEquals(checked.code, 0, checked.err);
     assertStringIncludes(checked.out, told);
-    assertStringIncludes(checked.out, `not trusted: it does not run until "hsgate trust ${path}"`);
+    assertStringIncludes(checked.out, `not trusted: it does not run until you run: hsgate trust ${path}`);
     const where = ["--store", w.store];
     const days = ["--from", "2025-08-14", "--recipes", w.path];
     const ways = [

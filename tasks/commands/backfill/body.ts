@@ -152,8 +152,10 @@ function printCounts(
   );
   const nothing = stay.length === 0
     ? "there was nothing to run"
-    : `there was nothing to run: ${stay.join(", ")} already; use --mode failed or all to run them again`;
-  host.note(`hsgate: ${parts.length === 0 ? nothing : parts.join(", ")}`);
+    : `there was nothing to run; slots that stay as they are: ${
+      stay.join(", ")
+    }; --mode selects the slots to run`;
+  host.note(`hsgate: ${parts.length === 0 ? nothing : `runs: ${parts.join(", ")}`}`);
 }
 
 function printPlan(plan: BackfillPlan, host: Host): void {

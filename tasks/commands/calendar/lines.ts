@@ -11,8 +11,8 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 const WARNING_DAYS = 60;
 
 /**
- * Returns a calendar by its name. @throws {UsageError} If there is no such calendar. The message names the nearest
- * one.
+ * Returns the calendar that a user's text names, in upper or lower case. @throws {UsageError} If there is no such
+ * calendar. The message names the nearest one.
  */
 export function micOf(given: string): Mic {
   const found = mics.find((name) => name === given.toUpperCase());

@@ -48,7 +48,7 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   const after: LocalFile = {
     ...file,
     calendars: { ...file.calendars, [name]: data },
-    // The file never contains a built-in calendar. If the current one is built in, there is no previous one.
+    // The file never contains a built-in calendar. If the current calendar is built in, the file keeps no previous one.
     previous: { ...file.previous, [name]: file.calendars[name] },
   };
   return await install({ file: after, place, mic: name, before: previous }, flags, host);

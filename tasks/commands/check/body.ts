@@ -130,8 +130,8 @@ async function withScheduleNotes(
 }
 
 /**
- * Returns warnings from the store about deleted or slow schedules. Opens the store only if the user named it: a store
- * found in the working folder may come from somebody else.
+ * Returns warnings from the store about deleted or slow schedules. Opens the store only if the user named it or a
+ * settings file: a store found in the working folder may come from somebody else.
  */
 async function storeWarnings(
   files: readonly FileReport[],
@@ -229,8 +229,10 @@ function show(
     : untrusted.judgement.standing === "changed"
     ? `${
       changed === undefined ? "" : `${changed} `
-    }changed after it was trusted: its new version does not run until "hsgate trust ${shellHint(path)}"`
-    : `not trusted: it does not run until "hsgate trust ${shellHint(path)}"`;
+    }changed after it was trusted: its new version does not run until you run: hsgate trust ${
+      shellHint(path)
+    }`
+    : `not trusted: it does not run until you run: hsgate trust ${shellHint(path)}`;
   if (recipe === undefined) {
     if (waits === undefined) return;
     host.out(`${paint(host, "bold", plain(path))}  ${paint(host, "yellow", plain(waits))}`);
@@ -282,6 +284,6 @@ function show(
 }
 
 /**
- * Maximum number of slots at clock changes that are listed for a recipe, because a schedule may have one each minute.
+ * Maximum number of slots at clock changes to list for a recipe. A schedule may have such a slot each minute.
  */
 const MOST_CLOCK_CHANGES = 20;

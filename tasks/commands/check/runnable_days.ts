@@ -67,7 +67,7 @@ function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): strin
   const policy = action === "skip" ? `a grace of ${showDuration(graceMs)}` : `misfire: ${action}`;
   const fix = action === "skip" ? "a shorter grace" : '"misfire: skip" or a deadline on the same day';
   return `${what}, and hsgate rejects that after the day of the slot. A missed slot of ${names} may begin later ` +
-    `(${policy}), and backfill is rejected; ${other}write ${fix}`;
+    `(${policy}), and hsgate rejects a backfill; ${other}write ${fix}`;
 }
 
 /** Returns a mistake for a schedule that has slots only on days without a session. */
@@ -83,7 +83,7 @@ async function closedIssueOf(
   return {
     ...read.placeOf(at),
     path: at,
-    // Only the schedules of a recipe with a window are compared.
+    // `runnableDaysOf` examines only recipes with a window.
     message: `${at.join(".")}: expected days on which ${
       recipe.window!.mic
     } trades: no slot can ever run, because the exchange is closed on the next ${days}`,

@@ -31,8 +31,8 @@ export function run({ args: [shell = ""], flags, host }: CompletionInput): Promi
 const noUpdateCheck = ["env", "DENO_NO_UPDATE_CHECK=1"];
 
 /**
- * Returns the command line that runs this installation. It uses no task of the current folder, which may be somebody
- * else's.
+ * Returns the command line that runs this installation. It never runs a task of the current folder, because that folder
+ * may be somebody else's.
  */
 function callLine(deno: string): string {
   const program = programPath();

@@ -1,5 +1,5 @@
 /**
- * Runs `hsgate demo`: the end-of-day recipe and a plan of rebalancing, against its own simulator.
+ * Runs `hsgate demo`: the end-of-day recipe and a rebalancing plan, against its own simulator.
  *
  * @module
  */

@@ -122,7 +122,7 @@ async function warnOfVariables(dir: string, host: Host): Promise<void> {
 /**
  * Returns the recipes with a schedule; prints a note about each other recipe.
  *
- * @throws {UsageError} If no recipe has a schedule, or two have the same name.
+ * @throws {UsageError} If no recipe has a schedule, or two recipes have the same name.
  */
 function scheduled(all: readonly CompiledRecipe[], host: Host): CompiledRecipe[] {
   const recipes = all.filter(({ schedules }) => schedules.length > 0);
@@ -167,7 +167,7 @@ async function optionsOf(
   };
 }
 
-/** Returns the path of the store of the runs, or the URL of a database without its password, which no file may show. */
+/** Returns the path of the store, or the URL of a database without its password, which no written file may contain. */
 function storeOf(named: string, dir: string): string {
   if (named === ":memory:") return named;
   if (!isPostgresUrl(named)) return absolute(named, dir);
@@ -226,7 +226,8 @@ function checkInImage(recipes: readonly CompiledRecipe[], { fileOf, dir }: Deplo
   if (outside === undefined) return;
   throw new UsageError(
     `Cannot deploy "${outside.file}" to kubernetes: it is outside the folder that becomes "${dir}" in the image; ` +
-      "run this in the folder of the image, or name the file's place in the image with --dir",
+      "run this command in the folder that the image copies, or, if the image has the file at this path, " +
+      "set --dir to a folder above it",
   );
 }
 

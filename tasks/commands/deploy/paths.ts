@@ -9,7 +9,7 @@ import project from "../../../deno.json" with { type: "json" };
 export const programPath = (): string =>
   decodeURIComponent(new URL("../../hsgate.ts", import.meta.url).pathname);
 
-/** Returns the `deno run` flags of the project's own task, and the path of its configuration. */
+/** Returns the `deno run` flags of the project's task `hsgate`, and `--config` with the project's configuration. */
 export function denoFlags(program: string): string[] {
   const words = project.tasks.hsgate.command.split(" ");
   const flags = words.slice(words.indexOf("run") + 1, words.findIndex((word) => word.endsWith(".ts")));
@@ -33,8 +33,8 @@ export function relativeTo(folder: string, path: string): string {
 }
 
 /**
- * Returns how a file in a folder imports `tick.ts`: by a relative path inside the project, so that the project can be
- * moved.
+ * Returns the import specifier of `tick.ts` for a file in a folder. Inside the project it is a relative path, so that
+ * the project can be moved. Elsewhere it is a `file:` URL.
  */
 export function importPath(folder: string, program: string): string {
   const root = program.replace(/\/[^/]*\/[^/]*$/, "");

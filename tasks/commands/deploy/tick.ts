@@ -80,7 +80,7 @@ export function startTicking(
     settled,
     async tick() {
       if (!isAllowed || host.signal.aborted) return { open: open.size };
-      // Each tick claims runs under its own name, so the store distinguishes ticks like processes.
+      // Each tick claims runs under its own name, so the store distinguishes ticks as it distinguishes processes.
       const work = main(words, host);
       open.add(work);
       work.finally(() => open.delete(work));

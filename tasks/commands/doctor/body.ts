@@ -87,7 +87,7 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   yield* settingsFinding(loaded);
   yield* await storeFindings(flags, host);
   yield* configured;
-  // Without a readable file, any address would be a guess, so send nothing.
+  // If config.xml cannot be used, any address would be a guess, so send nothing.
   if (configured.some(({ state }) => state === "failed")) return;
   yield* proxyFindings(host.env, {
     url: settings.gatewayUrl,
@@ -163,7 +163,7 @@ async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerato
   const hasKeys = keys.every(({ state }) => state === "ok");
   const lease = hasKeys ? await platform.leaseFinding(settings, host) : undefined;
   if (lease !== undefined) yield lease;
-  // The proxy's address is then the one that the platform compares with its whitelist.
+  // Behind a proxy, the platform compares the proxy's address with its whitelist.
   yield* proxyFindings(host.env, {
     url: settings.authUrl ?? "",
     what:

@@ -117,10 +117,11 @@ export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress 
 }
 
 /**
- * Warns if a proxy of the environment gets some of the requests to another machine. Requests to this machine never use
- * a proxy.
+ * Warns if the environment names a proxy, because some requests to the broker then go through it. Requests to this
+ * machine never use a proxy.
  *
- * @param what What the proxy gets, and what not: `logins go through it, but the sockets connect directly`.
+ * @param what Which requests go through the proxy, and which do not: `logins go through it, but the sockets connect
+ *   directly`.
  */
 export function proxyFindings(
   env: (name: string) => string | undefined,
@@ -339,7 +340,8 @@ export async function tradeLoginFindings(
         `the login was rejected: wrong trade password, or the wrong key for it${
           error.text === "" ? "" : ` (${error.text})`
         }`,
-        "Check both against the broker's app; too many wrong tries can lock the account, so do not repeat this",
+        "Check the password against the broker's app, and the key against the developer page; too many wrong tries " +
+          "can lock the account, so do not repeat this",
         6,
       )];
     }

@@ -65,7 +65,10 @@ function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFindin
   const fail = (text: string, advice: string) => void findings.push({ state: "failed", text, advice });
   const [first, second, third] = bytes;
   if (bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)) {
-    return fail("the file is empty", "Copy the key into it again, or make one: hsgate keys new");
+    return fail(
+      "the file is empty",
+      half === "private" ? "Copy the key into it again, or make one: hsgate keys new" : COPY_AGAIN,
+    );
   }
   if (first === 0xff && second === 0xfe || first === 0xfe && second === 0xff) {
     return fail("an editor saved it as UTF-16", "Save it again as plain text (UTF-8 or ASCII)");
@@ -92,14 +95,19 @@ function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFindin
   }
 }
 
-/** Other kinds of files: a pattern, a description, and advice. */
+const COPY_AGAIN = "Copy the platform's key again from the developer page";
+/** Other kinds of files: a pattern, a description, and advice if a private key is expected. */
 const others: readonly (readonly [RegExp, string, string])[] = [
   [
     /-----BEGIN OPENSSH PRIVATE KEY-----/,
     "it is an OpenSSH key, in OpenSSH's own form",
     "Make a key for the broker: hsgate keys new",
   ],
-  [/^ssh-(rsa|ed25519|dss) /, "it is an OpenSSH public key", "Use the broker's key instead"],
+  [
+    /^ssh-(rsa|ed25519|dss) /,
+    "it is an OpenSSH public key",
+    "Make a key for the broker: hsgate keys new",
+  ],
   [
     /-----BEGIN CERTIFICATE( REQUEST)?-----/,
     "it is a certificate, not a key",
@@ -121,7 +129,7 @@ const others: readonly (readonly [RegExp, string, string])[] = [
 function keyOf(text: string, half: Half, findings: KeyFinding[]): PrivateKey | PublicKey | undefined {
   const other = others.find(([pattern]) => pattern.test(text.trim()));
   if (other !== undefined) {
-    findings.push({ state: "failed", text: other[1], advice: other[2] });
+    findings.push({ state: "failed", text: other[1], advice: half === "private" ? other[2] : COPY_AGAIN });
     return undefined;
   }
   try {
@@ -136,7 +144,7 @@ function keyOf(text: string, half: Half, findings: KeyFinding[]): PrivateKey | P
 }
 
 function adviceOn(reason: string, half: Half): string {
-  if (reason.includes("password")) {
+  if (reason.includes("password") && half === "private") {
     return "Remove the password: openssl pkey -in KEY -out new.pem, then chmod 600 new.pem";
   }
   if (reason.includes("it is a public key")) {
@@ -145,11 +153,13 @@ function adviceOn(reason: string, half: Half): string {
   if (reason.includes("it is a private key")) {
     return "Use the platform's public key here; the platform keeps its private key";
   }
-  if (reason.includes("RSA is needed")) return "Make a key for the broker: hsgate keys new";
+  if (reason.includes("RSA is needed") && half === "private") {
+    return "Make a key for the broker: hsgate keys new";
+  }
   if (reason.includes("armour")) return "Copy it again with its whole BEGIN and END lines";
   return half === "private"
     ? "Copy the key again from its source, whole; it begins with -----BEGIN PRIVATE KEY----- or MII"
-    : "Copy the key again from the developer page, whole; it begins with MIG or -----BEGIN PUBLIC KEY-----";
+    : `${COPY_AGAIN}, whole; it begins with MIG or -----BEGIN PUBLIC KEY-----`;
 }
 
 function sizeFinding({ handle, type }: PrivateKey | PublicKey): KeyFinding[] {
@@ -160,7 +170,7 @@ function sizeFinding({ handle, type }: PrivateKey | PublicKey): KeyFinding[] {
     text: `${bits} bits; the protocol only allows signatures of ${KEY_BITS} bits`,
     advice: type === "private"
       ? "Make another key: hsgate keys new, and register its public key"
-      : "Is this the platform's key? Copy it again from the developer page",
+      : `Is this the platform's key? ${COPY_AGAIN}`,
   }];
 }
 

@@ -29,8 +29,9 @@ export async function storeFindings(flags: StoreFlags, host: Host): Promise<Find
     return [
       warning(
         "notices",
-        `${waiting + givenUp} not sent, ${givenUp} given up${reason}`,
-        '"hsgate notices" lists them, --send tries again; "hsgate notify --test RECIPE" tries its channels',
+        `${waiting + givenUp} not sent, ${givenUp} of them given up${reason}`,
+        '"hsgate notices" lists them, and with --send tries again; "hsgate notify --test RECIPE" tries the channels ' +
+          "of a recipe",
       ),
     ];
   } catch (error) {

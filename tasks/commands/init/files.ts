@@ -88,8 +88,8 @@ const tradePassword = `
 # which HSGATE_TRADE_PASSWORD_FILE or this line names:
 # tradePasswordFile: secrets/trade_password
 
-# The numbers of your accounts, with commas: in the environment as HSGATE_FUND_ACCOUNTS, or in a file. Without them,
-# hsgate cannot distinguish an order push of another account from yours.
+# The numbers of your accounts, separated by commas: in the environment as HSGATE_FUND_ACCOUNTS, or in a file. Without
+# them, hsgate cannot distinguish an order push of another account from yours.
 # fundAccountsFile: secrets/fund_accounts
 `;
 

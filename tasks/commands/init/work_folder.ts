@@ -41,7 +41,7 @@ export async function usualFolder(toolkit: URL): Promise<string> {
 /**
  * Returns a folder that may be written to.
  *
- * @throws {UsageError} If it is not a folder, is not empty, or others could replace its files.
+ * @throws {UsageError} If it is not a folder, is not empty, or another user could replace its files.
  */
 export async function findFolder(name: string): Promise<WorkFolder> {
   const path = name.trim().replace(/(.)[/\\]+$/, "$1");

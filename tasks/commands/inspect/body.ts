@@ -14,7 +14,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { InspectInput } from "../inspect.ts";
 
-/** Largest input, because all frames are in memory together. */
+/** Largest input, bytes. The command keeps the whole input in memory. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Prints one line for each frame. */

@@ -42,8 +42,8 @@ interface Row extends ShownSlot {
 }
 
 /**
- * Lists the next slots: by recipe, the one with the earliest slot first, or all slots by time with `--by-time` or
- * `--json`.
+ * Lists the next slots recipe by recipe; the recipe with the earliest slot comes first. With `--by-time` or JSON
+ * output, lists the slots of all recipes together by time.
  */
 export async function run({ args, flags, host }: NextInput): Promise<number> {
   const count = countOf(flags.count ?? "3");
@@ -108,7 +108,7 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
 
 /**
  * Returns the next slots of a recipe, soonest first: `count` for each schedule, so that a frequent schedule does not
- * hide others.
+ * hide the other schedules.
  */
 function slotsOf(
   recipe: CompiledRecipe,

@@ -34,7 +34,7 @@ interface Sender {
 /** Result of the test of one sender. */
 type Tried = About & { sent: boolean; error?: string };
 
-/** Sends a test message by each channel of a recipe's notices, and by each of its steps that send. */
+/** Sends a test message by each channel of a recipe's notices, and by each step that sends messages. */
 export async function run({ args: [name = ""], flags, host }: NotifyInput): Promise<number> {
   if (!flags.test) {
     throw new UsageError(`Cannot notify: write "notify --test ${name}"; only runs send other notices`);

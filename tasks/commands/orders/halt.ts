@@ -46,7 +46,8 @@ export async function halt({ flags, host }: HaltInput): Promise<number> {
   }
   for (const problem of problems) host.note(`hsgate: ${plain(problem)}`);
   const isHalted = isFileWritten || isRowWritten;
-  // A file beside the store stops everybody who uses the store. A database is also used by other machines.
+  // A file beside the store stops every process that uses the store. But other machines may use a database, and they do
+  // not see the file.
   const isOnlyHere = isFileWritten && !isRowWritten && isPostgresUrl(name);
   if (isOnlyHere) host.note('hsgate: only this machine is halted: run "hsgate halt" on the others too');
   if (flags.json) {
@@ -69,9 +70,9 @@ async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string
 }
 
 /**
- * Writes the halt into the store. Returns whether the store has it now. The row is for all accounts, because recipes
- * and scripts that use the store may use other accounts than this machine's settings. A missing store has no row, and
- * no process can write orders with it.
+ * Writes the halt into the store. Returns whether the store has the halt now. The row is for all accounts, because
+ * recipes and scripts that use the store may use other accounts than this machine's settings. A missing store gets no
+ * row, because no process can write orders with a missing store.
  */
 async function writeRow(
   flags: HaltInput["flags"],

@@ -34,7 +34,7 @@ import { isOpen } from "./words.ts";
 
 const command = "orders";
 
-/** What one reading shows: the rows, and the error if the broker's lists could not be read. */
+/** Result of one reading of the broker's lists: the rows, and the error if the lists could not be read. */
 interface OrderListing {
   rows: OrderRow[];
   error?: BrokerError;
@@ -42,7 +42,7 @@ interface OrderListing {
   warnings: readonly string[];
 }
 
-/** Lists the intents of the account beside the orders at the broker. */
+/** Lists the intents of the account together with the orders at the broker. */
 export async function run({ flags, host }: OrdersInput): Promise<number> {
   const limit = flags.limit ?? "20";
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit)) {
@@ -173,7 +173,7 @@ function marketsIn(intents: readonly Intent[]): Market[] {
 
 /** Interval at which `--watch` reads the lists while no push arrives, milliseconds. */
 const READ_MS = 60_000;
-/** Pushes of one order arrive in groups: one reading is enough for a group. */
+/** Wait after a push, milliseconds. Pushes of one order arrive in groups, and one reading is enough for a group. */
 const GROUP_MS = 300;
 
 /** Shows the rows again after each push of an order, and every minute, until Ctrl-C. */
@@ -306,8 +306,7 @@ const fillColumns = (now: number) => (idLength = Infinity): Column<FillRow>[] =>
 ];
 
 /**
- * Age up to which intents count, in milliseconds. Without `--markets`, `fills` reads Hong Kong and the markets of these
- * intents.
+ * Without `--markets`, `fills` reads Hong Kong and the markets of intents up to this age, milliseconds.
  */
 const RECENT_MS = 2 * 24 * 60 * 60 * 1000;
 

@@ -92,7 +92,7 @@ export function foreignRow(order: SeenOrder): OrderRow {
   };
 }
 
-/** Returns the colour of a state: red if a person has to check it, green if the order was filled. */
+/** Returns the colour of a state: red for an unknown outcome or a rejection, green for a filled order. */
 export function colorOf(state: string): Color | undefined {
   if (unresolvedStates.some((each) => each === state) || state === "rejected") return "red";
   return state === "filled"

@@ -23,7 +23,7 @@ import { openStore, storeTime } from "../shared/store_file.ts";
 import { colorOf, evidenceOf, rowOf } from "./rows.ts";
 import { headline } from "./words.ts";
 
-/** What a reading of the broker's lists showed about an intent. */
+/** An intent, compared with the broker's lists. */
 interface Compared {
   intent: Intent;
   missing?: string;
@@ -36,7 +36,7 @@ interface Compared {
 export async function show({ args: [given = ""], flags, host }: OrdersShowInput): Promise<number> {
   await using accountStore = await openAccountStore(flags, { host, command: "orders show", writes: false });
   const { store } = accountStore;
-  // A person may have only the number of the order.
+  // The user may know only the number of the order.
   const owner = (await ownedOrders(store, accountStore.account, 0)).get(given)?.intent;
   const { intent, missing, seen, trouble } = await compared(
     await intentOf(store, owner ?? given, "show"),
@@ -149,7 +149,7 @@ function adviceFor(intent: Intent, missing: string | undefined): string[] {
   const lists = known === undefined ? [] : commandsOf(provingLists(known, params));
   return [
     `check the broker's app${lists.length === 0 ? "" : `, or run: ${lists.join("; ")}`}`,
-    `if the broker has it: hsgate orders resolve ${shellHint(id)} sent --order ORDER`,
+    `if the broker executed the write: hsgate orders resolve ${shellHint(id)} sent --order ORDER`,
     `if not: hsgate orders resolve ${shellHint(id)} not-sent --because "what you checked"`,
   ];
 }

@@ -1,5 +1,5 @@
 /**
- * Says in words what an order write would do, before a person decides.
+ * Describes in words what an order write would do, before a person decides.
  *
  * @module
  */
@@ -82,7 +82,7 @@ function detailsOf(params: OrderParams): string[] {
   ];
 }
 
-/** Where to read the market and the account, and to which terminal the words go. */
+/** The client that reads the market and the account, the account's name, and the host that prints the words. */
 interface WordsOptions {
   client: Client;
   account: string;
@@ -106,7 +106,7 @@ export async function orderWords(
     ? await placeRows(params, { client, host })
     : await changeRows(operation, params, { client, host });
   if (operation.order === "amend" && params.symbol !== undefined) {
-    // The cash after the amendment is not known, because some cash is frozen for the order before the change.
+    // The cash after the amendment is not known, because the broker has frozen some cash for the order as it is now.
     const terms = await placeRows(params, { client, host });
     rows.push(...terms.filter(([name]) => name === "quote" || name === "value"));
   }
@@ -157,7 +157,7 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
   rows.push([
     "fees",
     fees === undefined
-      ? "no estimate: no rates are known"
+      ? "no estimate: hsgate does not know the fee rates"
       : `about ${fees} ${currency}, an estimate with an example broker's commission`,
   ]);
   const available = funds?.answer?.available;
@@ -168,7 +168,7 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
   const after = isBuy
     ? subtract(available, add(value, fees ?? "0"))
     : subtract(add(available, value), fees ?? "0");
-  const short = compare(after, "0") < 0 ? "; that is more than is available" : "";
+  const short = compare(after, "0") < 0 ? "; the order needs more cash than is available" : "";
   rows.push([
     "cash",
     `${money(available)} ${currency} available, about ${money(after)} after the order${short}`,

@@ -58,7 +58,7 @@ export async function resume(input: ResumeInput): Promise<number> {
   const recipe = await getRecipe(given, store, { folder: flags.recipes, host, now: host.now });
   const { name } = recipe;
   await checkKnown(store, name);
-  // A recipe without a schedule cannot be paused. But if another device took over its login, it may block the
+  // A recipe without a schedule cannot be paused. But if another device took over its login, the recipe may block the
   // account.
   const wasPaused = [...(await pausedSchedules(store)).keys()].some((key) => key.startsWith(`${name}/`)) ||
     await hasLoginHold(store, name);

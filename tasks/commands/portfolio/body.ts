@@ -152,7 +152,7 @@ const sumRow = (market: string, { value, ...total }: PortfolioTotal): MarketRow 
   ...total,
 });
 
-/** What the profit of the day does not contain. */
+/** Explains the profit of the day, below the tables. */
 const DAY_NOTE = [
   "day: since the previous close in the quotes, without fees and dividends;",
   "     on the day of a split, it is right if the broker has adjusted that close",
@@ -166,7 +166,7 @@ function linesOf(
 ): string[] {
   if (chosen !== undefined) return tableLines(host, columns, holdings, { columns: chosen });
   const inCurrency = (currency: string) => markets.filter((each) => each.currency === currency);
-  // Two markets of securities with the same currency share the cash of this currency, so neither market has a total.
+  // Two securities markets with the same currency share the cash of this currency, so neither has a total of its own.
   const hasOwnCash = ({ market, currency }: PortfolioMarket) =>
     market === "futures" ||
     inCurrency(currency).every((each) => each.market === market || each.market === "futures");

@@ -36,7 +36,7 @@ export async function readBooks(
       } catch (error) {
         if (!(error instanceof BrokerError)) throw error;
         failed.push({ symbol: security.symbol, error });
-        // Without a connection or a login, the others fail too.
+        // Without a connection or a login, the other order books fail too.
         if (!(error instanceof RejectedError || error instanceof InvalidParamsError)) left.length = 0;
       }
     }
@@ -44,7 +44,9 @@ export async function readBooks(
   await Promise.all(Array.from({ length: AT_ONCE }, readNext));
   const [first] = failed;
   if (first !== undefined) {
-    const others = failed.length === 1 ? "" : ` and ${failed.length - 1} more`;
+    const others = failed.length === 1
+      ? ""
+      : ` and ${failed.length - 1} more ${failed.length === 2 ? "security" : "securities"}`;
     host.note(plain(`hsgate: no bid and ask of ${first.symbol}${others}: ${first.error.message}`));
   }
   return books;

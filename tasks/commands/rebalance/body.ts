@@ -94,7 +94,7 @@ export async function run(input: RebalanceInput): Promise<number> {
   const what = count === 1 ? "its order" : `its ${count} orders`;
   if (!flags.yes) {
     await confirm(`Approve the plan ${short} and send ${what}?`, host);
-    // The answer may have taken long.
+    // The user may have answered after a long time, so check the file and the account again.
     if (hasChanged({ source }, await readPortfolio(path, host))) {
       throw new BrokerError(
         `Cannot execute the plan ${short}: "${path}" has changed since the plan was made; make a new plan`,
@@ -156,7 +156,7 @@ async function refuseUnfinished({ store, account }: OpenDesk): Promise<void> {
 }
 
 /**
- * Asks the guard rails about the first order of each side, before a person is asked.
+ * Checks the first order of each side against the guard rails, before the command asks the user.
  *
  * @throws {GuardRefusal} If a guard rail rejects an order now and would also reject it later, such as `liveTrading`.
  */

@@ -1,5 +1,5 @@
 /**
- * Approves and refuses recorded plans of rebalancing, and compares plans with their files.
+ * Approves and refuses recorded rebalancing plans, and compares plans with their files.
  *
  * @module
  */
@@ -36,7 +36,9 @@ export async function planOf(store: Store, given: string, verb: string): Promise
   if (!/^[0-9a-f]{8,64}$/.test(given)) return undefined;
   const [plan, other] = await plansLike(store, given);
   if (other === undefined) return plan;
-  throw new UsageError(`Cannot ${verb} "${given}": several plans begin with it; write more of the hash`);
+  throw new UsageError(
+    `Cannot ${verb} "${given}": the hashes of several plans begin with it; write more of the hash`,
+  );
 }
 
 /** Reads the file of a portfolio. */
@@ -61,7 +63,7 @@ export async function settingsNow(
     throw new UsageError(
       `Cannot compare the plan ${
         shortHash(hash)
-      } with its file: there is no "${source.file}" here; decide on the machine that made the plan, or make a new one`,
+      } with its file: there is no "${source.file}" here; decide on the machine that made the plan, or make a new plan`,
     );
   }
   return await readPortfolio(source.file, host);
@@ -91,7 +93,11 @@ export async function approvePlan(
       host.out(plain(`${side} ${quantity} of ${symbol}, planned at ${price}`));
     }
     host.out(`the plan ${shortHash(hash)} is approved by ${plain(by)} until ${until}`);
-    host.out(`a recipe that waits for it begins now; otherwise run: hsgate rebalance run ${shortHash(hash)}`);
+    host.out(
+      `a run that waits for this approval executes the plan now; otherwise run: hsgate rebalance run ${
+        shortHash(hash)
+      }`,
+    );
   }
   return 0;
 }

@@ -48,7 +48,10 @@ export async function execute(
   return codeOf(report);
 }
 
-/** Returns the exit code of a report: 0 if nothing remains, 5 if an outcome is unknown, 7 if something remains. */
+/**
+ * Returns the exit code of a report: 5 if an outcome is unknown, 7 if a quantity remains or is in an open order, and
+ * otherwise 0.
+ */
 function codeOf({ trades }: RebalanceReport): number {
   if (trades.some(({ unknown }) => !isZero(unknown))) return 5;
   return trades.every(({ remaining, open }) => isZero(remaining) && isZero(open)) ? 0 : 7;

@@ -1,5 +1,5 @@
 /**
- * Formats a plan of a rebalancing, and what its execution did, as tables.
+ * Formats a rebalancing plan, and the report of its execution, as tables.
  *
  * @module
  */
@@ -116,7 +116,7 @@ const reportColumns: readonly Column<TradeReport>[] = [
   },
 ];
 
-/** Returns the lines of what an execution did. */
+/** Returns the report of an execution as lines. */
 export function reportLines(host: Host, report: RebalanceReport): string[] {
   const remains = report.trades.map((trade) => [trade.symbol, plain(remainsText(trade))] as const)
     .filter(([, text]) => text !== "");

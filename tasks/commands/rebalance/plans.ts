@@ -58,7 +58,7 @@ export async function run(input: RebalanceRunInput): Promise<number> {
       throw new UsageError(
         `Cannot compare the plan ${
           shortHash(hash)
-        } with its recipe: there is no "${source.recipe.file}" here; execute it on the machine that made the plan, or make a new one`,
+        } with its recipe: there is no "${source.recipe.file}" here; execute it on the machine that made the plan, or make a new plan`,
       );
     }
     // Orders that stayed open when the execution stopped may have been filled since.
@@ -206,7 +206,8 @@ async function ownPlan(store: Store, account: string, given: string, verb: strin
   throw new UsageError(
     found === undefined
       ? `Cannot ${verb} "${given}": the store has no such plan; "rebalance show" lists them`
-      : `Cannot ${verb} "${given}": it is a plan of the account "${found.account}", and this is "${account}"`,
+      : `Cannot ${verb} "${given}": it is a plan of the account "${found.account}", but the settings and flags name ` +
+        `the account "${account}"`,
   );
 }
 
@@ -225,7 +226,7 @@ async function onlyPlan(store: Store, account: string): Promise<PlanRecord> {
   }
   if (other === undefined) return plan;
   throw new UsageError(
-    `Cannot choose the plan to execute: there is more than one; write one of these hashes: ${
+    `Cannot choose the plan to execute: more than one plan is approved; write one of these hashes: ${
       plans.map(({ hash }) => shortHash(hash)).join(", ")
     }`,
   );

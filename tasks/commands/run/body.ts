@@ -84,11 +84,11 @@ async function findRecipe(name: string, host: Host): Promise<FileText & { path: 
 
 /** Prints the result of each step. */
 async function printSteps({ steps }: RecipeResult, host: Host): Promise<void> {
-  const more = "--json has all";
+  const more = "--json prints all";
   for (const { id, uses, output, skipped } of steps) {
     if (steps.length > 1) host.out(paint(host, "bold", id));
     if (skipped) {
-      host.out("left out");
+      host.out("skipped");
       continue;
     }
     if (indexed(uses) !== undefined) {

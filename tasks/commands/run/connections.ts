@@ -49,7 +49,7 @@ export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
   readonly #noted = new Set<string>();
-  /** Password marks that were computed before, because computing a mark is slow. */
+  /** Cache of password marks, because computing a mark is slow. */
   readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
   readonly #host: Host;
@@ -352,6 +352,7 @@ function timeOf({ name }: CompiledRecipe, at: string | undefined): { at?: number
   const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) ? Date.parse(at) : NaN;
   if (!Number.isNaN(instant)) return { at: instant };
   throw new UsageError(
-    `Cannot simulate a broker for "${name}" at "${at}": write a time with its offset, 2025-08-15T10:00:00+08:00`,
+    `Cannot simulate a broker for "${name}" at "${at}": write a time with its offset, such as ` +
+      "2025-08-15T10:00:00+08:00",
   );
 }

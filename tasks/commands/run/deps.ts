@@ -28,7 +28,7 @@ interface CommandDepsOptions {
   out?: string;
   /** The clock. @default the host's */
   now?: () => number;
-  /** Returns why a halt file stops every order write, if one does. @default no file stops the runs */
+  /** Returns why a halt file stops every order write; `undefined` if no halt file does. @default never a halt file */
   haltedByFile?: () => string | undefined;
 }
 

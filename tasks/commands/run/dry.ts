@@ -26,7 +26,7 @@ import { cellOf, type Color, paint, plain, widthOf, wrapped } from "../../termin
 import type { RunInput } from "../run.ts";
 import { type Connection, Connections } from "./connections.ts";
 import { paramsOf } from "./params.ts";
-import { shortResult } from "./summaries.ts";
+import { shortResult, skipReason } from "./summaries.ts";
 import { ulid } from "../../../lib/std/ulid.ts";
 import { redactorOf, secretReader } from "./deps.ts";
 
@@ -180,7 +180,7 @@ function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DrySte
     case "open":
       return dependsOn.length === 0 ? "would write" : `depends on ${quotedNames(dependsOn)}`;
     case "left-out":
-      return `skipped: ${reason}`;
+      return `skipped: ${skipReason(reason)}`;
     case "not-done":
       return effect === "read" ? "would read; a dry run does not do it" : "a dry run does not do it";
     case "failed":

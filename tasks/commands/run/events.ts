@@ -45,7 +45,7 @@ export async function treeEventsOf(
   }
 }
 
-/** Returns a note as the data of a JSON line, such as the note about a run's connection. */
+/** Returns a note, such as the note about a run's connection, as the data of a JSON line. */
 export function noteEvent(line: string, at: number): Readonly<Record<string, unknown>> {
   const message = line.replace(/^hsgate: /, "");
   const [warning] = /^warning: /.exec(message) ?? [""];

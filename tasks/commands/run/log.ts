@@ -70,7 +70,7 @@ export function eventLogger(
 
 function dataOf(event: AnyEvent, message: string) {
   const { at, type, ...rest } = event;
-  // `message` describes the error without secrets, and `detail` is only for displays: leave out both members.
+  // Leave out `error`, because `message` describes it without secrets. Leave out `detail`, which is only for displays.
   const { error: _error, detail: _detail, ...data } = { error: undefined, detail: undefined, ...rest };
   return { at: showInstant(at), level: levelOf(event), type, message, ...data };
 }

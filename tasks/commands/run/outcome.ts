@@ -12,7 +12,7 @@ import type { RunInput } from "../run.ts";
 import type { Connections } from "./connections.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** A due run that waits, and the reason. */
+/** A run that cannot begin yet, and the reason. */
 interface Waiting {
   store: Store;
   recipe: CompiledRecipe;
@@ -42,7 +42,9 @@ async function blockerText(
     const holder = await accountHolder(store, connections.accountOf(recipe), now);
     return holder === undefined ? "the trade login" : `run "${holder}", which uses the trade login`;
   }
-  if (reason === "reserved") return "the process that started it";
+  if (reason === "reserved") {
+    return "the process that started this run, because only that process may run it";
+  }
   if (reason === "not-due") return "the time at which it is due";
   if (reason !== "overlap") return reason;
   const other = await runningOf(store, recipe.name);
@@ -133,14 +135,14 @@ async function refusedAdvice(
         '--because TEXT"';
     }
   }
-  // Waiting longer does not help if only a person can remove the block.
+  // For the reasons in `forPerson`, the command does not wait, so a longer `--wait` does not help.
   return reason in forPerson ? show : `${show}; --wait SECONDS waits longer`;
 }
 
 const forPerson = {
   recovery:
     "the outcome of an earlier run's write is unknown; no recipe may write on the account until it is known",
-  unsafe: "writing to the account is not safe now",
+  unsafe: "writing to the account is not safe now: the store may be lost, or a clock is wrong",
   displaced: "another device took over the trade login",
   password:
     "the broker rejected the password; hsgate does not log in until you change it or resume the recipe",

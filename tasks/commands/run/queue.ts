@@ -91,7 +91,7 @@ export class RunQueue implements AsyncDisposable {
   }
 }
 
-/** Returns the exit code for several runs: the most serious code. */
+/** Returns the exit code for several runs: 130 after a stop, otherwise the first of 6, 1 and 4 that applies, or 0. */
 export function exitOf(results: readonly ScriptResult[], stopped: boolean): number {
   if (stopped) return 130;
   const states = results.map(({ outcome: { state } }) => state);

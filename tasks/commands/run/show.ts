@@ -145,8 +145,7 @@ function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
           ? ""
           : `, ${seconds(event.tookMs)}`;
         const words = event.reason ?? event.result ?? "";
-        const state = event.state === "skipped" ? "left out" : event.state;
-        return host.note(`hsgate: ${place}: ${state}${time}${words === "" ? "" : `, ${plain(words)}`}`);
+        return host.note(`hsgate: ${place}: ${event.state}${time}${words === "" ? "" : `, ${plain(words)}`}`);
       }
       case "step-reused":
         return host.note(`hsgate: ${place}: already done`);

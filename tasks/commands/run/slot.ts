@@ -161,7 +161,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   if (flags["if-new"]) await pruneSome(store, { keep: retentionOf(connections.settings), now: now() });
   if (result === undefined) {
     throw new UsageError(
-      `Cannot run "${recipe.name}" for a slot: its schedules have none in the last 14 days; --manual runs it now`,
+      `Cannot run "${recipe.name}" for a slot: its schedules have no slot in the last 14 days; --manual runs it now`,
     );
   }
   const { state, reason } = result.outcome;

@@ -54,6 +54,10 @@ const counted = (count: number, what: string) => `${thousands(count)} ${what}${c
 const thousands = (value: number) =>
   Number.isInteger(value) ? String(value).replace(/\B(?=(\d{3})+$)/g, ",") : String(value);
 
+/** Returns why a step was skipped, in words. Without a store, the event of a false condition has no reason. */
+export const skipReason = (reason: string | undefined): string =>
+  reason === undefined || reason === "" || reason === "condition" ? "its condition was false" : reason;
+
 /** A file that a step reported. */
 export interface NamedFile {
   path: string;

@@ -8,7 +8,7 @@ import type { StepState } from "../../../lib/recipes/engine/engine.ts";
 import type { RunOutcome } from "../../../lib/runner/run/run.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Color, fit, paint, plain, widthOf } from "../../terminal/print.ts";
-import { fileLines, type NamedFile } from "./summaries.ts";
+import { fileLines, type NamedFile, skipReason } from "./summaries.ts";
 
 /** An event of a run. `run` distinguishes nested runs. */
 export type TreeEvent =
@@ -132,7 +132,7 @@ export class RunTree {
         node.mark = event.state;
         node.tookMs = event.state === "skipped" ? undefined : event.tookMs ?? now - node.startedAt;
         node.result = plain(event.reason ?? event.result ?? "");
-        if (event.state === "skipped") node.result = `skipped: ${node.result || "condition"}`;
+        if (event.state === "skipped") node.result = `skipped: ${skipReason(node.result)}`;
         return;
       case "artifact":
         if (!this.#files.has(event.path)) this.#files.set(event.path, event);
@@ -152,14 +152,17 @@ export class RunTree {
     this.#branches.set(run, branch);
   }
 
-  /** Returns the tree as lines; none is wider than the limit. */
+  /**
+   * Returns the tree as lines. With `frame`, no line is wider than the limit. Without `frame`, a line with a long step
+   * name may be wider.
+   */
   lines(options: LineOptions): string[] {
     return this.#root === undefined ? [] : this.#linesOf(this.#root, 0, options);
   }
 
   #linesOf({ nodes }: Branch, depth: number, options: LineOptions): string[] {
     const all = [...nodes.values()];
-    // A narrow terminal shows only the names of the steps.
+    // A narrow terminal does not show what each step uses.
     const isNarrow = options.width < 60;
     const longest = Math.max(...all.map(({ id }) => widthOf(id)));
     const widths = {

@@ -265,4 +265,4 @@ const labelOf = (name: string) =>
 const cut = (text: string) =>
   text.length <= LONGEST
     ? text
-    : `${text.slice(0, LONGEST)}… (${text.length - LONGEST} more characters; --json has all)`;
+    : `${text.slice(0, LONGEST)}… (${text.length - LONGEST} more characters; --json prints all)`;

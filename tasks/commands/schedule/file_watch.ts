@@ -22,7 +22,7 @@ interface FileWatchOptions {
 }
 
 const CHECK_MS = 3_000;
-/** Matches files next to recipes that can change a run: recipes, custom steps and their configuration. */
+/** Matches names of files in a recipe folder that can change a run: recipes, custom steps and their configuration. */
 const BESIDE = /\.(ya?ml|jsonc?|ts)$/;
 
 /** Checks the files at intervals and calls back after a change; resolves at the signal. */

@@ -25,7 +25,7 @@ export async function confirm(question: string, host: Host): Promise<void> {
   try {
     if (/^y(es)?$/i.test(await host.ask(`${question} [y/N] `))) return;
   } catch (error) {
-    host.note("\nhsgate: nothing was sent"); // Ctrl-C and Ctrl-D leave the cursor behind the question
+    host.note("\nhsgate: nothing was sent"); // Ctrl-C and Ctrl-D leave the cursor on the line of the question
     throw error;
   }
   throw new DeclinedError("nothing was sent: the answer was no");

@@ -33,7 +33,7 @@ export type DeskFlags = StoreFlags & { readonly by?: string };
 /** Options of {@linkcode openDesk}. */
 interface DeskOptions {
   host: Host;
-  /** Name of the command, for other programs and for the record. */
+  /** Name of the command. The lease shows it to other programs, and warnings name it. */
   command: string;
   /** Whether the command writes orders. */
   writes: boolean;
@@ -60,9 +60,10 @@ export interface OpenDesk extends AsyncDisposable {
   /** The client whose order writes go through the desk. */
   trader: Client;
   /**
-   * Asks the guard rails about a write before a person is asked. The desk asks them again before it sends.
+   * Checks a write against the guard rails, before the command asks the user. The desk checks the write again before it
+   * sends the write.
    *
-   * @throws {BrokerError} If a guard rail refuses the write, with the code `guard`.
+   * @throws {BrokerError} If a guard rail rejects the write, with the code `guard`.
    */
   checkFirst(operation: AnyOperation, params: Readonly<Record<string, unknown>>): Promise<void>;
   /** The intents that this command sent, as they are now, oldest first. */
@@ -173,9 +174,9 @@ export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<
 }
 
 /**
- * Warns of writes with an unknown outcome on an account with another name. It may be the same account: hsgate cannot
- * see that a gateway and the direct transport lead to one account. So an unknown write over one of them does not block
- * the same order over the other.
+ * Warns of writes with an unknown outcome on an account with another name. Both names may mean one account, because
+ * hsgate cannot see that a gateway and the direct transport lead to the same account. So an unknown write over one
+ * transport does not block the same order over the other transport.
  */
 async function warnOfOthers(
   { store, account }: Pick<AccountStore, "store" | "account">,
@@ -185,10 +186,13 @@ async function warnOfOthers(
   if (first === undefined) return;
   host.note(
     plain(
-      `hsgate: warning: the outcome of intent ${first.id}${
-        more.length === 0 ? "" : ` and of ${more.length} more`
-      } of "${first.account}" is unknown; if "${account}" is the same account, do not send the same order again: see ` +
-        `hsgate orders show ${first.id}`,
+      `hsgate: warning: account "${first.account}" has ${
+        more.length === 0
+          ? `a write with an unknown outcome, intent ${first.id}`
+          : `writes with an unknown outcome, first intent ${first.id}`
+      }; if it is the same account as "${account}", do not send ${
+        more.length === 0 ? "this order" : "these orders"
+      } again: see hsgate orders show ${first.id}`,
     ),
   );
 }
@@ -222,10 +226,14 @@ export async function intentOf(store: Store, given: string, verb: string): Promi
   if (exact !== undefined) return exact;
   const [intent, other] = given === "" ? [] : await intentsLike(store, given);
   if (intent === undefined) {
-    throw new UsageError(`Cannot ${verb} "${given}": the store has no such intent; "orders" lists them`);
+    throw new UsageError(
+      `Cannot ${verb} "${given}": the store has no such intent; to list the intents, run: hsgate orders`,
+    );
   }
   if (other === undefined) return intent;
-  throw new UsageError(`Cannot ${verb} "${given}": several intents begin with it; write more of the id`);
+  throw new UsageError(
+    `Cannot ${verb} "${given}": the ids of several intents begin with it; write more of the id`,
+  );
 }
 
 /** Returns the market that a flag names. @throws {UsageError} If there is no such market. */

@@ -7,8 +7,8 @@ import { linkedOutside } from "../../../lib/confined_paths.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
 /**
- * Rejects an output folder or file that a link leads out of the working folder, because somebody else may have created
- * the link.
+ * Rejects an output folder or file if a link in its path leads out of the working folder, because somebody else may
+ * have created the link.
  *
  * @throws {UsageError} If a link leads out.
  */

@@ -74,7 +74,7 @@ export interface CalendarFile {
  *
  * @returns `undefined` if there is no file.
  * @throws {InvalidParamsError} With each mistake and its line.
- * @throws {TypeError} If others could have written it.
+ * @throws {TypeError} If another user could have written it.
  * @throws {TrustError} If it is a link to a file outside the folder.
  */
 export async function findCalendars(
@@ -141,8 +141,8 @@ export interface RefusedCalendars extends Partial<Pick<CalendarFile, "standing" 
   path: string;
   error: Error;
   /**
-   * Whether the file itself is the problem, and not its trust: for example, it has a mistake, or others can write to
-   * it.
+   * Whether the file itself is the problem, and not its trust: for example, it has a mistake, or another user can write
+   * to it.
    */
   isWrong: boolean;
 }

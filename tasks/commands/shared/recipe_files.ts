@@ -47,7 +47,7 @@ export async function recipeFiles(paths: readonly string[]): Promise<CheckedFile
       );
     }
     const found = await recipesOfFolder(path);
-    if (found.length === 0) throw new UsageError(`Cannot find recipes: there is none in "${path}"`);
+    if (found.length === 0) throw new UsageError(`Cannot find recipes: there is no recipe file in "${path}"`);
     for (const { path, isOutside } of found) if (isOutside) outside.add(path);
     files.push(...found.map(({ path }) => path));
   }
@@ -188,7 +188,7 @@ async function trustedBefore(
     const kept = await trust.trustedVersion(path, options);
     if (kept !== undefined) return kept;
   } catch (error) {
-    // For example, a recipe that this one runs is missing. The version in memory may still run.
+    // For example, an inner recipe is missing. The version in the scheduler's memory may still run.
     if (!(error instanceof BrokerError)) throw error;
   }
   return current.find(({ file, sha256 }) => file === path && sha256 === record.sha256);
@@ -356,7 +356,8 @@ export async function neighboursOf(
   const { recipes, untrusted } = await loadRecipes([folder], options);
   const left = new Set<CompiledRecipe>();
   for (const [path, { recipe: other, text, judgement }] of untrusted) {
-    // If a recipe that this one runs was edited, the trust check of this recipe has already decided which version runs.
+    // If an inner recipe was edited, the trust check of `recipe` has already decided which version of the inner recipe
+    // runs.
     const isRun = judgement.standing !== "changed" &&
       runs.some((each) => each !== "any" && (each.file === path || each.name === other?.name));
     if (isRun) throw new UsageError(text);

@@ -60,7 +60,7 @@ export async function storePath(flags: StoreFlags, host: Host): Promise<string |
 
 async function loadOnce(flags: Shared, host: Host): Promise<LoadedSettings> {
   const named = flags.config ?? host.env("HSGATE_CONFIG");
-  // Read each file only once, so that an edit cannot replace the content that was judged.
+  // Read each file only once, so that hsgate uses exactly the content whose trust it has checked.
   const readFile = remembered(host.readFile);
   const found = named === undefined ? await foundSettings(flags, { ...host, readFile }) : undefined;
   if (found?.refused !== undefined) throw found.refused.error;

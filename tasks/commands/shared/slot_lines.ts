@@ -61,7 +61,10 @@ export function shownSlot(
   };
 }
 
-/** Returns the limits with which slots are shown; `undefined` if the settings cannot be used. */
+/**
+ * Returns the limits of the settings. They decide whether the run of a slot will be only a plan. Returns `undefined` if
+ * the settings cannot be used.
+ */
 export const limitsShown = (
   flags: Parameters<typeof loadSettingsOf>[0],
   host: Host,

@@ -34,7 +34,10 @@ export async function storeName(flags: StoreFlags, host: Host): Promise<string> 
   return await storePath(flags, host) ?? STORE;
 }
 
-/** Returns a function that says why the halt file of the store stops order writes, if it does. */
+/**
+ * Returns a function that returns why the store's halt file stops order writes. Without a halt file, that function
+ * returns `undefined`.
+ */
 export async function fileHaltOf(flags: StoreFlags, host: Host): Promise<() => string | undefined> {
   return fileHalt(await storeName(flags, host));
 }
@@ -60,7 +63,9 @@ export async function existingStore(flags: StoreFlags, host: Host): Promise<stri
 async function existingStorePath(flags: StoreFlags, host: Host): Promise<string> {
   const path = await storeName(flags, host);
   if (isPostgresUrl(path)) {
-    throw new UsageError("Cannot do this with a store on PostgreSQL: name a store in a file with --store");
+    throw new UsageError(
+      "Cannot use a store on PostgreSQL with this command: name a store in a file with --store",
+    );
   }
   const found = await Deno.stat(path).catch(() => undefined);
   if (found !== undefined && !found.isFile) {
@@ -119,7 +124,7 @@ export async function openStore(
       throw error;
     }
   }
-  // A missing mark matters only if the store contains a write.
+  // A missing mark matters only if the store contains a write, or if the file was empty: it may have lost its writes.
   const hasWrites = Object.keys((await store.ownMark())?.lastWrites ?? {}).length > 0;
   if (unmarked !== undefined && (hasWrites || wasEmpty)) {
     host.note(`hsgate: warning: the store "${path}": ${unmarked}`);

@@ -117,7 +117,7 @@ function show(result: RehearsalResult, { host, json, lines, note, found }: ShowO
   return 0;
 }
 
-/** Rehearses with a progress display; shows mistakes in the outages file like those of recipes. */
+/** Rehearses with a progress display; prints mistakes of the outages file in the form of recipe mistakes. */
 async function rehearsed(
   host: Host,
   { json }: { json: boolean },

@@ -27,7 +27,7 @@ export async function warnOfUntrusted(store: Store, host: Host): Promise<void> {
       const quiet = { env: host.env, calendars: calendarsOf(host), note() {} };
       const { untrusted } = await loadRecipes([file], { host: quiet, now: host.now });
       if (!untrusted.has(file)) continue;
-      // The trusted version may no longer compile, for example because a recipe that it runs is missing.
+      // The trusted version may no longer compile, for example because an inner recipe is missing.
       const kept = await trust.trustedVersion(path, { now: host.now }).catch((error) => {
         if (!(error instanceof BrokerError)) throw error;
       });
@@ -36,7 +36,7 @@ export async function warnOfUntrusted(store: Store, host: Host): Promise<void> {
         : "schedulers and timers run the trusted version";
       host.note(
         `hsgate: warning: "${plain(file)}" has changed and the change is not trusted; ${what} ` +
-          `until "hsgate trust ${shellHint(file)}"`,
+          `until you run: hsgate trust ${shellHint(file)}`,
       );
     }
   } catch (error) {

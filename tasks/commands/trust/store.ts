@@ -30,7 +30,7 @@ export interface StoreOffer {
   runs: { run: string; state: string; steps: number }[];
   /** Queued notices, which a scheduler would send. */
   notices: { notice: string; channel: string }[];
-  /** Order writes that have not ended: they block the same order, and count in the limits of their account. */
+  /** Order writes that have not ended. They block the same orders, and count in the limits of their account. */
   intents: { intent: string; account: string; operation: string; state: string }[];
 }
 
@@ -45,7 +45,7 @@ const MOST_SHOWN = 2_000;
  * Reads the unfinished runs, queued notices and unfinished order writes of a store. Reads a private copy, because
  * opening a store would complete transactions of another program.
  *
- * @throws {UsageError} If there is no store at the path, or others could have written it.
+ * @throws {UsageError} If there is no store at the path, or another user could have written it.
  */
 export async function readStore(path: string): Promise<StoreOffer> {
   const refuse = (why: string) => new UsageError(`Cannot trust "${path}": ${why}`);
@@ -104,7 +104,7 @@ export function showStore({ path, recipes, runs, notices, intents }: StoreOffer,
   list(notices, ({ notice, channel }) => `${notice}  by ${channel}`);
   if (intents.length === 0) return;
   const writes = counted(intents.length, "unfinished order write");
-  warn(`has ${writes} (they block the same order, and count in limits)`);
+  warn(`has ${writes} (they block the same orders, and count in the limits of their account)`);
   list(
     intents,
     ({ intent, account, operation, state }) => `${intent}  ${operation}, ${state}, of ${account}`,

@@ -91,7 +91,9 @@ export class Board {
     const room = Math.max(1, rows - KEPT - 5);
     const shown = all.slice(0, room);
     const lines = tableLines(host, quoteColumns(this.#now()), shown, { columns: this.#chosen });
-    if (all.length > shown.length) lines.push(paint(host, "dim", `and ${all.length - shown.length} more`));
+    if (all.length > shown.length) {
+      lines.push(paint(host, "dim", `and ${all.length - shown.length} more of the symbols`));
+    }
     lines.push("");
     for (const message of this.#messages) lines.push(fit(plain(message), columns));
     return [...lines, paint(host, "dim", `times are ${ZONE_NAME}; Ctrl-C stops`)];

@@ -24,7 +24,7 @@ const REDRAW_MS = 100;
 /** Subscribes, shows events, and unsubscribes at the end. */
 export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const securities = securitiesOf(args, flags.type);
-  // The table shows bid and ask. Programs get them if they name the topic.
+  // The table shows bid and ask. JSON output contains order books only if `--topics` names them.
   const { output, columns } = listView(flags);
   const isJson = output === "json" || output === "jsonl";
   let topics = topicsOf(flags.topics ?? (isJson ? "quote" : "quote,order-book"));
