@@ -113,6 +113,39 @@ Deno.test("buy shows the order in words and asks; a no sends nothing, a yes send
   assertEquals((await at.atBroker()).length, 1);
 });
 
+Deno.test("the words before an order show what the market ignores, and cash only in the order's own currency", async () => {
+  await using at = await testAccount();
+  const wordsOf = async (operation: string, params: object) => {
+    const { err } = await at.run(["call", operation, JSON.stringify(params)], { answer: "n" });
+    return err;
+  };
+  const order = { market: "us", symbol: "AAPL", side: "buy", quantity: "10" };
+  const ignored = await wordsOf("orders.place", { ...order, orderType: "market", price: "100" });
+  assertStringIncludes(ignored, "at any price, order type market, the market ignores the price 100");
+  assert(!ignored.includes("the limit is"), ignored);
+  const trailing = { orderType: "trailing-stop-limit", triggerValue: "1", trailBy: "spread", validDays: "5" };
+  const sale = await wordsOf("orders.place", { ...order, side: "sell", price: "0.1", ...trailing });
+  assertMatch(sale, /value +about 2\d\d\d\.\d\d USD\n/);
+  const stop = { orderType: "stop-loss-limit", triggerValue: "900", validDays: "5" };
+  const waits = await wordsOf("orders.place", { ...order, price: "901", ...stop });
+  assertMatch(waits, /cash +\d+\.\d\d USD available; the order needs it when it is triggered\n/);
+  const hk = {
+    ...order,
+    market: "hk",
+    symbol: "80700.HK",
+    quantity: "100",
+    price: "540",
+    orderType: "limit",
+  };
+  assertMatch(await wordsOf("orders.place", hk), /cash +\d+\.\d\d HKD available; the order needs CNY\n/);
+  const future = { symbol: "HSI2508.HK", side: "buy", quantity: "2", price: "25000", orderType: "limit" };
+  const words = await wordsOf("futures.place", { ...future, validity: "day" });
+  assertMatch(words, /value +2500000\.00 HKD\n/);
+  assertMatch(words, /fees +about \d+\.\d\d HKD/);
+  assertMatch(words, /margin +not estimated/);
+  assertEquals(await at.atBroker(), []);
+});
+
 Deno.test("the store keeps no secret and no long text that the broker writes into the remark of an order", async () => {
   await using at = await testAccount();
   const remark = `refused: ${PASSWORD}, ${ENCRYPTED}, hush-hush ${"x".repeat(100_000)}`;

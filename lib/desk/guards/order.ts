@@ -123,13 +123,16 @@ export const isForExtendedHours = ({ tradingHours, session }: OrderParams): bool
 export const isConditional = (orderType: string | undefined): boolean =>
   conditionalTypes.some((each) => each === orderType);
 
-/** Returns the price of an order, or its trigger price if it has no price. `undefined` if the market sets the price. */
-export const ownPriceOf = ({ price, orderType = "limit", ...terms }: OrderParams): Decimal | undefined =>
-  priceOf({ price: unpricedTypes.includes(orderType) ? undefined : price }) ??
-    triggerOf({ ...terms, orderType });
+/** Returns the limit price of an order; `undefined` if the market sets the price, even if the order names one. */
+export const limitPriceOf = ({ price, orderType = "limit" }: OrderParams): Decimal | undefined =>
+  unpricedTypes.includes(orderType) ? undefined : priceOf({ price });
+
+/** Returns the limit price of an order, or its trigger price if it has none. `undefined` if the market sets the price. */
+export const ownPriceOf = (terms: OrderParams): Decimal | undefined =>
+  limitPriceOf(terms) ?? triggerOf(terms);
 
 /** Returns the price that triggers an order. The trigger value of a trailing order is a distance and not a price. */
-const triggerOf = ({ triggerValue, orderType }: OrderParams): Decimal | undefined =>
+const triggerOf = ({ triggerValue, orderType = "limit" }: OrderParams): Decimal | undefined =>
   isConditional(orderType) && !isTrailing(orderType) ? priceOf({ price: triggerValue }) : undefined;
 
 const isTrailing = (orderType: string | undefined) => trailingTypes.some((each) => each === orderType);

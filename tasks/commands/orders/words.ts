@@ -20,7 +20,16 @@ import {
   subtract,
 } from "../../../lib/decimal.ts";
 import { placeOf, readLists, type SeenOrder, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
-import { currencyOf, estimateFees, multiplierOf, ownPriceOf } from "../../../lib/desk/guards/order.ts";
+import {
+  currencyOf,
+  estimateFees,
+  isConditional,
+  limitPriceOf,
+  most,
+  multiplierOf,
+  ownPriceOf,
+} from "../../../lib/desk/guards/order.ts";
+import { futureContract } from "../../../lib/facts/contracts.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { ProtocolError, RejectedError, UnmappedError } from "../../../lib/errors.ts";
@@ -38,8 +47,8 @@ const marketIn = (params: OrderParams): Market | undefined => {
   const market = textOf(params.market);
   return market !== undefined && Market.has(market) ? market : undefined;
 };
-const priceIn = ({ price }: OrderParams): Decimal | undefined =>
-  isDecimal(price) && !isZero(price) ? price : undefined;
+const priceIn = ({ price, orderType }: OrderParams): Decimal | undefined =>
+  isDecimal(price) ? limitPriceOf({ price, orderType: textOf(orderType) ?? "limit" }) : undefined;
 
 /** Returns one line that names an order write: `buy 100 of 00700.HK at a limit of 600.00 HKD`. */
 export function headline(operation: Pick<AnyOperation, "name" | "order">, params: OrderParams): string {
@@ -68,12 +77,15 @@ export function headline(operation: Pick<AnyOperation, "name" | "order">, params
 
 /** Returns the other terms of a new order, each in words: `order type limit`, `valid for 5 days`. */
 function detailsOf(params: OrderParams): string[] {
-  const { orderType, triggerValue, trailBy, validDays, tradingHours, displayQuantity, strategy } = params;
+  const { orderType, price, triggerValue, trailBy, validDays, tradingHours, displayQuantity, strategy } =
+    params;
+  const isIgnored = isDecimal(price) && !isZero(price) && priceIn(params) === undefined;
   const trigger = trailBy === undefined
     ? `triggered at ${triggerValue}`
     : `trailing by ${trailBy === "percentage" ? `${triggerValue}%` : `a ${trailBy} of ${triggerValue}`}`;
   return [
     ...orderType === undefined ? [] : [`order type ${orderType}`],
+    ...isIgnored ? [`the market ignores the price ${price}`] : [],
     ...strategy === undefined ? [] : [`strategy ${strategy}`],
     ...triggerValue === undefined ? [] : [trigger],
     ...validDays === undefined ? [] : [`valid for ${validDays} ${Number(validDays) === 1 ? "day" : "days"}`],
@@ -145,24 +157,39 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
     }`,
   ]);
   const own = ownPriceOf(params);
-  const each = own ?? near;
+  // A trailing order follows the market, whatever its own price is.
+  const follows = params.trailBy !== undefined;
+  const each = own !== undefined && follows && last !== undefined ? most(own, last) : own ?? near;
   const quantity = textOf(params.quantity);
-  if (market === undefined || each === undefined || quantity === undefined) return rows;
-  const currency = currencyOf(market, symbol);
-  const value = multiply(multiply(each, quantity), multiplierOf(market, symbol) ?? "1");
-  const about = own === undefined ? "about " : "";
+  const place = market ?? (futureContract(symbol) === undefined ? undefined : "futures");
+  if (place === undefined || each === undefined || quantity === undefined) return rows;
+  const currency = currencyOf(place, symbol);
+  const value = multiply(multiply(each, quantity), multiplierOf(place, symbol) ?? "1");
+  const about = own === undefined || follows ? "about " : "";
   rows.push(["value", `${about}${money(value)} ${currency}`]);
   const date = dateAt(host.now(), zoneOfMarket(market));
-  const fees = estimateFees({ market, symbol, isBuy, price: each, quantity, date });
+  const fees = estimateFees({ market: place, symbol, isBuy, price: each, quantity, date });
   rows.push([
     "fees",
     fees === undefined
       ? "no estimate: hsgate does not know the fee rates"
       : `about ${fees} ${currency}, an estimate with an example broker's commission`,
   ]);
+  if (market === undefined) {
+    rows.push(["margin", "not estimated; the broker decides how many contracts the account may trade"]);
+    return rows;
+  }
   const available = funds?.answer?.available;
   if (available === undefined) {
     rows.push(["cash", `not known${funds?.why === undefined ? "" : ` (${funds.why})`}`]);
+    return rows;
+  }
+  const fundsCurrency = currencyOf(market, "");
+  if (fundsCurrency !== currency || isBuy && isConditional(textOf(params.orderType))) {
+    const why = fundsCurrency !== currency
+      ? `the order needs ${currency}`
+      : "the order needs it when it is triggered";
+    rows.push(["cash", `${money(available)} ${fundsCurrency} available; ${why}`]);
     return rows;
   }
   const after = isBuy
