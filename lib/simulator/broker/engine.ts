@@ -19,6 +19,7 @@ import { limitOf } from "./matching.ts";
 import { cancelOrder, expireOrders, fillOrder, rejectOrder, settleFill } from "./orders.ts";
 import { journalRow } from "./rows.ts";
 import { type Book, bookRules, books, dayAt, localTime } from "./sessions.ts";
+import { shortRefusal } from "./shorts.ts";
 import { emptyDay, type State } from "./state.ts";
 import { wholeSecond } from "./tape.ts";
 
@@ -142,8 +143,18 @@ export class Engine {
     return { at, run: () => isSpecial ? this.#matchAtOnce(order, at) : this.#matchAt(order, at) };
   }
 
+  /** Returns why the exchange rejects an order that reaches it, or `undefined`. */
+  #refusal(order: LiveOrder, at: number): string | undefined {
+    const isShortSale = order.isShort === true && order.isSell;
+    const isAuction = order.book === "hk" && (at < order.day.openAt || at > order.day.closeAt);
+    // An order that waits in its queue has passed the price test: it is itself the best ask.
+    const isTested = isShortSale && order.ahead === undefined && !isAuction;
+    return this.#state.matching.refusal(order, at) ??
+      (isTested ? shortRefusal(this.#state, order, at) : undefined);
+  }
+
   #matchAt(order: LiveOrder, at: number): void {
-    const refusal = this.#state.matching.refusal(order, at);
+    const refusal = this.#refusal(order, at);
     if (refusal !== undefined) return rejectOrder(this.#state, order, refusal);
     this.#match(order, at);
     const isAfterAuction = order.orderType === "auction" && at < order.day.openAt;
@@ -163,7 +174,7 @@ export class Engine {
 
   /** Matches an order that must not wait, and cancels what is left. */
   #matchAtOnce(order: LiveOrder, at: number): void {
-    const refusal = this.#state.matching.refusal(order, at);
+    const refusal = this.#refusal(order, at);
     if (refusal !== undefined) return rejectOrder(this.#state, order, refusal);
     order.slices = [leftOf(order)];
     const isTrading = this.#state.tapeOf(order).isOpen(order.instrument.symbol, at);

@@ -194,7 +194,7 @@ export class Matching {
     // The unfilled part of an order in the opening auction becomes a limit order in continuous trading.
     if (auction === "opening") order.readyAt = day.openAt;
     const { price, volume } = this.#auctions.match(symbol, day, auction);
-    if (!reaches(order, price)) return undefined;
+    if (!reaches(order, price) || this.#isShortBelow(order, auction)) return undefined;
     const key = `${symbol} ${auction}`;
     const lot = BigInt(lotSize);
     const isLast = order.price !== 0n && limitOf(order) === price;
@@ -205,6 +205,15 @@ export class Matching {
     if (quantity <= 0n) return undefined;
     this.#addTaken(book, key, quantity);
     return { price, quantity, rule: `${auction}-auction` };
+  }
+
+  /** Returns whether an order is a short sale below the reference price of the closing auction. */
+  #isShortBelow(
+    { instrument: { symbol }, day, isSell, isShort, price }: LiveOrder,
+    auction: AuctionName,
+  ): boolean {
+    if (isShort !== true || !isSell || auction !== "closing") return false;
+    return price < (this.#auctions.reference(symbol, day, auction) ?? 0n);
   }
 
   /** Takes the best level of the other side that is left, or joins the queue. */
