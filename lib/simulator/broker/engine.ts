@@ -14,9 +14,9 @@ import { HALTED_TEXT } from "./checks.ts";
 import type { ConditionalDesk } from "./conditional.ts";
 import { actionsAt, actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
 import type { FuturesDesk } from "./futures.ts";
-import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
+import { isOpen, leftOf, type LiveOrder, reachesExchange } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
-import { cancelOrder, expireOrders, fillOrder, rejectOrder, settleFill } from "./orders.ts";
+import { cancelOrder, expireOrders, fillOrder, finishAmend, rejectOrder, settleFill } from "./orders.ts";
 import { journalRow } from "./rows.ts";
 import { type Book, bookRules, books, dayAt, localTime } from "./sessions.ts";
 import { shortRefusal } from "./shorts.ts";
@@ -124,11 +124,17 @@ export class Engine {
     return first;
   }
 
-  /** Returns the next event of an order. In the second of its cancellation, a match comes before the cancellation. */
+  /**
+   * Returns the next event of an order. In the second in which its amendment or cancellation arrives, a match comes
+   * first. An amendment always arrives before a cancellation that was sent later.
+   */
   #orderEvent(order: LiveOrder, horizon: number): Event | undefined {
-    const { cancelAt } = order;
-    if (cancelAt === undefined || cancelAt > horizon) return this.#matchEvent(order, horizon);
-    return this.#matchEvent(order, cancelAt) ?? { at: cancelAt, run: () => cancelOrder(this.#state, order) };
+    const { cancelAt, amendment } = order;
+    const at = amendment === undefined ? cancelAt : reachesExchange(amendment.sentAt);
+    if (at === undefined || at > horizon) return this.#matchEvent(order, horizon);
+    const run = () =>
+      amendment === undefined ? cancelOrder(this.#state, order) : finishAmend(this.#state, order, amendment);
+    return this.#matchEvent(order, at) ?? { at, run };
   }
 
   #matchEvent(order: LiveOrder, horizon: number): Event | undefined {

@@ -25,7 +25,7 @@ import type { Side } from "../../dictionaries/side.ts";
 import type { JournalEntry } from "../../operations/fund_journal.ts";
 import type { Instrument } from "../market/mod.ts";
 import { refused } from "./checks.ts";
-import { leftOf, type LiveOrder } from "./live_order.ts";
+import { type LiveOrder, mostLeftOf } from "./live_order.ts";
 import { amountOf, divideHalfUp, readPrice, writePrice } from "./money.ts";
 import type { Holding } from "./past.ts";
 import { journalRow } from "./rows.ts";
@@ -80,7 +80,7 @@ const openShorts = (state: State, market: Market, symbol: string, except?: LiveO
 export function lendable(state: State, { market, symbol, lotSize }: Instrument, except?: LiveOrder): bigint {
   const volume = state.market.dayBar(symbol, state.today[market].dateBefore)?.volume ?? "0";
   const offered = openShorts(state, market, symbol, except).filter(({ isSell }) => isSell)
-    .reduce((sum, order) => sum + leftOf(order), 0n);
+    .reduce((sum, order) => sum + mostLeftOf(order), 0n);
   const left = BigInt(volume) / LENT - shortOf(state, market, symbol) - offered;
   return left > 0n ? left / BigInt(lotSize) * BigInt(lotSize) : 0n;
 }
@@ -88,7 +88,7 @@ export function lendable(state: State, { market, symbol, lotSize }: Instrument, 
 /** Returns how many shares of a short position an order can still buy back. */
 export function closable(state: State, market: Market, symbol: string, except?: LiveOrder): bigint {
   return openShorts(state, market, symbol, except).filter(({ isSell }) => !isSell)
-    .reduce((left, order) => left - leftOf(order), shortOf(state, market, symbol));
+    .reduce((left, order) => left - mostLeftOf(order), shortOf(state, market, symbol));
 }
 
 /** An order that opens or closes a short position. */
