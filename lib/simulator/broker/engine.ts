@@ -143,6 +143,11 @@ export class Engine {
       const at = order.readyAt;
       return horizon < at ? undefined : { at, run: () => this.#matchAtOnce(order, at) };
     }
+    if (this.#state.matching.missesOpening(order)) {
+      const { readyAt: at } = order;
+      const run = () => cancelOrder(this.#state, order, "arrived after the auction");
+      return at <= horizon ? { at, run } : undefined;
+    }
     const at = this.#state.matching.nextAt(order, horizon);
     if (at === undefined) return undefined;
     const isSpecial = order.book === "hk" && order.orderType === "special-limit";

@@ -90,6 +90,12 @@ export class Matching {
     return readyAt <= matchAt && scannedUntil < matchAt;
   }
 
+  /** Returns whether an at-auction order reaches the exchange between the match of the opening auction and the open. */
+  missesOpening({ book, day, orderType, readyAt }: LiveOrder): boolean {
+    if (book !== "hk" || orderType !== "auction" || readyAt >= day.openAt) return false;
+    return readyAt > this.#auctions.matchAt(day, "opening");
+  }
+
   #nextTrade(order: LiveOrder, until: number): number | undefined {
     const { instrument: { symbol }, day } = order;
     const tape = this.#tapeOf(order);
