@@ -12,6 +12,7 @@ import type { Order } from "../../operations/orders.ts";
 import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import {
+  cancellableAt,
   checkAuction,
   checkChange,
   checkHalt,
@@ -221,6 +222,16 @@ export function requestCancel(state: State, order: LiveOrder): void {
   // An amendment on its way arrives first.
   if (order.amendment === undefined && !state.matching.willFill(order, at)) return cancelOrder(state, order);
   order.cancelAt = at;
+  order.status = openStatus(order);
+  state.push(order);
+}
+
+/** Cancels the rest of an order on request, as soon as the exchange accepts a cancellation. */
+export function requestCancelSoon(state: State, order: LiveOrder): void {
+  const from = cancellableAt(state, order);
+  if (from === state.now) return requestCancel(state, order);
+  if (from === undefined) return;
+  order.cancelAt = reachesExchange(from);
   order.status = openStatus(order);
   state.push(order);
 }
