@@ -12,7 +12,8 @@
  *
  * Odd lots of Hong Kong have a market of their own, which `odd_lots.ts` describes.
  *
- * A fill never exceeds what the market trades: a level of the book is taken once, and of each trade the account's
+ * A fill never exceeds what the market offers: a level of the book is taken once, and is on offer again only after the
+ * market has traded at its price or beyond it. Of each trade the account's
  * orders get a quarter, but at least one lot. Both are less than a real queue would give, so a program that works
  * here meets partial fills.
  *
@@ -39,8 +40,6 @@ export interface Match {
 
 /** The account's orders together get at most the volume of a trade divided by this number. */
 const SHARE_OF_TRADE = 4n;
-/** The order book changes every three seconds, as in `market/book.ts`. */
-const BOOK_MS = 3_000;
 const SECOND_MS = 1_000;
 
 /** Matches orders, and remembers the volume that they have taken. */
@@ -50,8 +49,10 @@ export class Matching {
   readonly #auctions: Auctions;
   readonly #quotation: Quotation;
   readonly #oddLots: OddLots;
-  /** Volume of book levels and trades that the account's orders have taken, by book. */
+  /** Volume of trades that the account's orders have taken, by book. */
   readonly #taken = new Map<Book, Map<string, bigint>>();
+  /** Volume of levels of the order book that the account's orders have taken, with the time, by book. */
+  readonly #levels = new Map<Book, Map<string, { quantity: bigint; at: number }>>();
 
   constructor(
     state: {
@@ -167,11 +168,13 @@ export class Matching {
   willFill(order: LiveOrder, until: number): boolean {
     const trial = { ...order, slices: [...order.slices] };
     const taken = new Map(this.#taken.get(order.book));
+    const levels = new Map(this.#levels.get(order.book));
     let isFilled = false;
     for (let at = this.nextAt(trial, until); at !== undefined && !isFilled; at = this.nextAt(trial, until)) {
       isFilled = this.match(trial, at) !== undefined;
     }
     this.#taken.set(order.book, taken);
+    this.#levels.set(order.book, levels);
     return isFilled;
   }
 
@@ -192,6 +195,7 @@ export class Matching {
   /** Forgets a day's taken volume. */
   clear(book: Book): void {
     this.#taken.delete(book);
+    this.#levels.delete(book);
   }
 
   /** Matches an order in an auction, at the price of the auction. */
@@ -224,19 +228,15 @@ export class Matching {
 
   /** Takes the best level of the other side that is left, or joins the queue. */
   #take(order: LiveOrder, at: number): Match | undefined {
-    const { instrument: { symbol }, isSell, book, futures, day } = order;
+    const { instrument: { symbol }, isSell, futures, day } = order;
     if (order.fills.length === 0 && at < day.closeAt) {
       const furthest = this.#quotation.furthest(order, day.date, at);
       if (furthest !== undefined) order.furthest = furthest;
     }
     const side = isSell ? "bids" : "asks";
-    const moment = Math.floor(at / BOOK_MS);
     const levels = this.#tapeOf(order).levels(symbol, at, side)
       .filter(({ price }) => reaches(order, price))
-      .map(({ price, volume }) => {
-        const key = `${symbol} ${moment} ${side} ${price}`;
-        return { price, key, free: volume - this.#takenOf(book, key) };
-      })
+      .map(({ price, volume }) => ({ price, free: volume - this.#takenAt(order, price, at) }))
       .filter(({ free }) => free > 0n);
     const [best] = levels;
     const whole = leftOf(order);
@@ -246,10 +246,10 @@ export class Matching {
       order.ahead = this.#queueOf(order, at);
       return undefined;
     }
-    const { price, key, free } = best;
+    const { price, free } = best;
     const part = order.slices[0] ?? whole;
     const quantity = least(part, free);
-    this.#addTaken(book, key, quantity);
+    this.#takeLevel(order, { price, quantity, at });
     // The next level serves the rest of a part at once; the next part follows later.
     order.readyAt = quantity === part ? at + NEXT_FILL_MS : at;
     return { price, quantity, rule: "book", ...this.#sessionOf(order, at) };
@@ -298,6 +298,28 @@ export class Matching {
     return session === undefined ? {} : { session };
   }
 
+  /**
+   * Returns the volume of a level that the account's orders have taken since the market last traded at its price or
+   * beyond it.
+   */
+  #takenAt(order: LiveOrder, price: bigint, at: number): bigint {
+    const { book, instrument: { symbol }, isSell } = order;
+    const taken = this.#levels.get(book)?.get(levelKey(order, price));
+    if (taken === undefined) return 0n;
+    const traded = this.#tapeOf(order).range(symbol, taken.at, at);
+    const isOver = traded !== undefined && (isSell ? traded.low <= price : traded.high >= price);
+    return isOver ? 0n : taken.quantity;
+  }
+
+  #takeLevel(
+    order: LiveOrder,
+    { price, quantity, at }: { price: bigint; quantity: bigint; at: number },
+  ): void {
+    let levels = this.#levels.get(order.book);
+    if (levels === undefined) this.#levels.set(order.book, levels = new Map());
+    levels.set(levelKey(order, price), { quantity: this.#takenAt(order, price, at) + quantity, at });
+  }
+
   #takenOf(book: Book, key: string): bigint {
     return this.#taken.get(book)?.get(key) ?? 0n;
   }
@@ -318,6 +340,10 @@ export function limitOf({ isSell, price, frozenPrice, furthest }: LiveOrder): bi
   if (furthest === undefined) return price;
   return isSell === price < furthest ? furthest : price;
 }
+
+/** Returns the key of a level of the order book that an order takes. */
+const levelKey = ({ instrument: { symbol }, isSell }: LiveOrder, price: bigint): string =>
+  `${symbol} ${isSell ? "bids" : "asks"} ${price}`;
 
 /** Returns whether a price is at or beyond the limit of an order. */
 function reaches(order: LiveOrder, price: bigint): boolean {
