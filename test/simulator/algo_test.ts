@@ -196,6 +196,39 @@ Deno.test("at its end time an algorithmic order expires, and its open children a
   assertEquals(row(long).status, "done-for-the-day");
 });
 
+Deno.test("when an algorithmic order ends while the exchange accepts no cancellations, its children wait for the next phase", () => {
+  const terms = { strategy: "twap", quantity: "1000", price: "560" };
+  const ways = ["algo.cancel", "algo.act", "end time"] as const;
+  for (const way of ways) {
+    const desk = open(MORNING);
+    const settings = { sensitivity: "passive", ...way === "end time" && { endTime: "12:05:00" } };
+    const orderId = start(desk, { ...terms, settings });
+    const statuses = () => new Set(children(desk, orderId).map(({ status }) => status));
+    desk.to(hk(DATE, "12:04:59"));
+    assertEquals(statuses(), new Set(["accepted"]));
+    desk.to(hk(DATE, "12:05:00"));
+    if (way === "algo.cancel") desk.ask("algo.cancel", { orderId });
+    if (way === "algo.act") desk.ask("algo.act", { orderId, action: "stop" });
+    assertEquals(row(desk).status, way === "end time" ? "expired" : "cancelled");
+    assertEquals(statuses(), new Set(["cancel-pending"]));
+    desk.to(hk(DATE, "12:30:00"));
+    assertEquals(statuses(), new Set(["cancel-pending"]));
+    desk.to(hk(DATE, "12:30:01"));
+    assertEquals(statuses(), new Set(["cancelled"]));
+  }
+  // From 16:06 until the match, the exchange accepts no cancellation.
+  const desk = open(hk(DATE, "15:00:00"));
+  const orderId = start(desk, { ...terms, settings: { sensitivity: "passive" } });
+  desk.to(hk(DATE, "16:07:00"));
+  const waiting = children(desk, orderId).filter(({ canCancel }) => canCancel).map((child) => child.orderId);
+  assert(waiting.length > 0);
+  desk.ask("algo.cancel", { orderId });
+  const ofWaiting = () => waiting.map((child) => desk.order("hk", child)!.status);
+  assert(ofWaiting().every((status) => status === "accepted"));
+  desk.to(hk(DATE, "16:10:00"));
+  assert(ofWaiting().every((status) => status === "cancelled" || status === "filled"));
+});
+
 Deno.test("algorithmic orders send the same children however often the broker is queried", () => {
   const run = (step: number) => {
     const desk = open(MORNING);

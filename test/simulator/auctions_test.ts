@@ -123,6 +123,23 @@ Deno.test("an auction fills the account's orders up to a quarter of the auction'
   assert(dropped > 0);
 });
 
+Deno.test("an at-auction order that arrives after the match of the opening auction is cancelled; a limit order stays", () => {
+  const matchAt = hk(matchOf(1));
+  const desk = open(matchAt - 500);
+  const ids = [
+    desk.place({ orderType: "auction", price: "0" }),
+    desk.place({ orderType: "auction-limit", price: DAY.open }),
+  ];
+  desk.to(matchAt);
+  assertEquals(ids.map(desk.status), ["accepted", "accepted"]);
+  desk.to(matchAt + SECOND);
+  assertEquals(ids.map(desk.status), ["cancelled", "accepted"]);
+  desk.to(hk("09:40:00"));
+  assertEquals(desk.fillsOf(ids[0]!), []);
+  const [fill] = desk.fillsOf(ids[1]!);
+  assert(fill === undefined || Date.parse(fill.at) >= hk("09:30:00"));
+});
+
 Deno.test("the phases accept entries, amendments and cancellations as the exchange does", () => {
   const desk = open(hk("08:59:59"));
   const auction = { orderType: "auction-limit", price: DAY.open };

@@ -109,6 +109,35 @@ Deno.test("orders take each level of the book once, best price first, and never 
   assert(desk.ahead(two) === "0" || desk.fillsOf(two).length > 1, "nothing is ahead of the best price");
 });
 
+Deno.test("a level that an order has taken is on offer again only after the market has traded at its price or beyond", () => {
+  const symbol = "09618.HK";
+  const seen = { again: 0, gone: 0 };
+  for (let index = 0; index < 4_600; index++) {
+    const at = MORNING + Math.floor(index / 2) * 3 * SECOND;
+    const later = at + (index % 2 === 0 ? 3 : 30) * SECOND;
+    const [first, second] = [at + SECOND, later + SECOND];
+    const level = shared.orderBook(symbol, first).asks[0]!;
+    const shown = shared.orderBook(symbol, second).asks[0]!;
+    // The level is smaller in the later book, so the first order takes at least what the second could get.
+    if (shown.price !== level.price || Number(shown.volume) > Number(level.volume)) continue;
+    if (Number(level.volume) > 6_000) continue;
+    const isTraded = trades(symbol, first, second).some(({ price }) => Number(price) >= level.price);
+    if (isTraded ? seen.again >= 2 : seen.gone >= 2) continue;
+    const price = level.price.toFixed(2);
+    const order = { market: "hk", symbol, orderType: "special-limit", side: "buy", price };
+    const desk = open(at);
+    const one = desk.place({ ...order, quantity: level.volume });
+    desk.advance(later - at);
+    if (shared.orderBook(symbol, later).asks[0]!.price > level.price) continue;
+    const two = desk.place({ ...order, quantity: "50" });
+    desk.advance(SECOND);
+    assertEquals(sum(desk.fillsOf(one).map(({ quantity }) => quantity)), Number(level.volume));
+    assertEquals(desk.fillsOf(two).length, isTraded ? 1 : 0);
+    seen[isTraded ? "again" : "gone"]++;
+  }
+  assert(seen.again > 0 && seen.gone > 0, JSON.stringify(seen));
+});
+
 Deno.test("the account's orders together get at most a quarter of a trade, or one lot", () => {
   const desk = open(NEW_YORK);
   const symbol = callOf(NEW_YORK);

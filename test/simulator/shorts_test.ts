@@ -191,6 +191,122 @@ Deno.test("a stock of the United States that has fallen 10% is sold short only a
   desk.place(low("0"));
 });
 
+/** Opens an account that may sell short and has no past trades, so that it holds nothing. */
+const empty = (at: number, options: Parameters<typeof open>[1] = {}) =>
+  open(at, { ...shorts, days: 1, fillsPerDay: 1, ...options });
+const netEase = {
+  market: "hk",
+  symbol: "09999.HK",
+  orderType: "enhanced-limit",
+  side: "short-open",
+  quantity: "100",
+};
+const askOf = (symbol: string, at: number) => market.orderBook(symbol, at).asks[0]!.price;
+
+Deno.test("Hong Kong's exchange rejects a short sale that is below the best ask when it arrives", () => {
+  const outcomes = { rejected: 0, accepted: 0 };
+  for (let minute = 0; minute < 60; minute++) {
+    const placedAt = hk(DATE, "10:00:02") + minute * 60_000 + 700;
+    const desk = empty(placedAt);
+    const ask = askOf(netEase.symbol, placedAt);
+    const id = desk.place({ ...netEase, price: ask.toFixed(2) });
+    const arrivesAt = Math.ceil((placedAt + 1_000) / 1_000) * 1_000;
+    desk.to(arrivesAt);
+    const best = askOf(netEase.symbol, arrivesAt).toFixed(2);
+    const { status, remark } = desk.order("hk", id)!;
+    if (Number(best) <= ask) {
+      assertEquals(status, "accepted");
+      outcomes.accepted++;
+    } else {
+      const text = `a short sale of "${netEase.symbol}" needs a price of ${best} or more`;
+      assertEquals([status, remark], ["rejected", text]);
+      outcomes.rejected++;
+    }
+    desk.to(arrivesAt + 120_000);
+    assert(desk.fillsOf(id).every(({ rule }) => rule !== "book"));
+  }
+  assert(outcomes.rejected > 3 && outcomes.accepted > 3, JSON.stringify(outcomes));
+});
+
+Deno.test("a short sale of Hong Kong's lunch break is tested when the market trades again", () => {
+  const desk = empty(hk(DATE, "12:10:00"));
+  const { bids } = market.orderBook(netEase.symbol, desk.now());
+  const below = desk.place({ ...netEase, price: bids[2]!.price.toFixed(2) });
+  desk.to(hk(DATE, "12:40:00"));
+  const above = desk.place({ ...netEase, price: (askOf(netEase.symbol, desk.now()) + 1).toFixed(2) });
+  desk.to(hk(DATE, "13:00:02"));
+  assertEquals([desk.order("hk", below)?.status, desk.order("hk", above)?.status], ["rejected", "accepted"]);
+});
+
+Deno.test("a short sale that the broker holds back is tested when the broker sends it", () => {
+  // The price jumps over the limit.
+  const last = market.lastPrice(netEase.symbol, hk(DATE, "10:30:00"));
+  const to = multiply(last, "1.09").slice(0, 5);
+  const plan = scriptPlan([{ what: "price", symbol: netEase.symbol, at: `${DATE} 10:30`, to }]);
+  const desk = empty(hk(DATE, "10:20:00"), { market: new SimulatedMarket({ seed: 1, plan }) });
+  const id = desk.place({ ...netEase, price: multiply(last, "1.06").slice(0, 5) });
+  desk.to(hk(DATE, "10:29:59"));
+  assertEquals([desk.order("hk", id)?.status, desk.broker.matches().queues], ["accepted", []]);
+  desk.to(hk(DATE, "10:31:00"));
+  assertEquals([desk.order("hk", id)?.status, desk.fillsOf(id)], ["rejected", []]);
+});
+
+Deno.test("the closing auction does not match a short sale below the reference price", () => {
+  let below = 0;
+  for (const symbol of ["03690.HK", "09999.HK", "00388.HK", "09988.HK"]) {
+    for (const date of ["2025-08-18", "2025-08-19", "2025-08-20", "2025-08-21", "2025-08-22"]) {
+      const at = hk(date, "15:59:59") + 500;
+      const price = askOf(symbol, at);
+      const reference = [60, 45, 30, 15, 0].map((seconds) =>
+        Number(market.lastPrice(symbol, hk(date, "16:00:00") - seconds * 1_000))
+      ).sort((a, b) => a - b)[2]!;
+      // The order arrives after the close, and the auction matches at its limit.
+      if (price !== Number(market.dayBar(symbol, date)!.close)) continue;
+      const desk = empty(at);
+      const order = { ...netEase, symbol, quantity: String(market.instrument(symbol, date)!.lotSize) };
+      const held = desk.ask<Holding[]>("account.holdings", { market: "hk" });
+      if (held.some((each) => each.symbol === symbol)) continue;
+      const id = desk.place({ ...order, price: price.toFixed(2) });
+      desk.to(hk(date, "16:10:00"));
+      if (price >= reference) continue;
+      below++;
+      assertEquals([desk.order("hk", id)?.status, desk.fillsOf(id)], ["cancelled", []]);
+    }
+  }
+  assert(below > 0);
+});
+
+Deno.test("an odd lot of Hong Kong cannot be sold short", () => {
+  const desk = empty(hk(DATE, "10:00:00"));
+  const price = (askOf(netEase.symbol, desk.now()) + 1).toFixed(2);
+  assertEquals(
+    refused(() => desk.place({ ...netEase, orderType: "odd-lot", quantity: "37", price })),
+    "a short sale cannot be an odd lot",
+  );
+});
+
+Deno.test("after a fall of 10%, a short sale that is not above the best bid when it arrives is rejected", () => {
+  const plan = scriptPlan([
+    { what: "price", symbol: SYMBOL, at: `${DATE} 11:00`, to: "440", over: "3h" },
+  ]);
+  const fallen = new SimulatedMarket({ seed: 1, plan });
+  const bidAt = (at: number) => fallen.orderBook(SYMBOL, at).bids[0]!.price;
+  const outcomes = { rejected: 0, accepted: 0 };
+  for (let trial = 0; trial < 60; trial++) {
+    const placedAt = newYork(DATE, "14:10:00") + trial * 20_000 + 300;
+    const desk = empty(placedAt, { market: fallen });
+    const price = bidAt(placedAt) + 0.01;
+    const id = desk.place({ ...sale, quantity: "1", price: price.toFixed(2) });
+    const arrivesAt = Math.ceil((placedAt + 1_000) / 1_000) * 1_000;
+    desk.to(arrivesAt);
+    const isAbove = Number(price.toFixed(2)) > bidAt(arrivesAt);
+    assertEquals(desk.order("us", id)?.status, isAbove ? "accepted" : "rejected");
+    outcomes[isAbove ? "accepted" : "rejected"]++;
+    assertEquals(desk.fillsOf(id), []);
+  }
+  assert(outcomes.rejected > 0 && outcomes.accepted > 0, JSON.stringify(outcomes));
+});
+
 Deno.test("a short position pays interest and dividends, grows with a split, and agrees with the journal to the cent each day", () => {
   const plan = scriptPlan([
     { what: "dividend", symbol: SYMBOL, on: NEXT, cash: "1.50" },

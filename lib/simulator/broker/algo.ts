@@ -14,7 +14,8 @@
  * of its own side, a neutral child the last price. An aggressive child has the order's limit; for a market order, it
  * has the best price of the other side. No child has a price beyond the limit. If the settings have no sensitivity, the
  * children of a limit order are aggressive, and the children of a market order are neutral. At the end time the order
- * expires; when the market closes, it is done for the day. In both cases, its open children are cancelled. The broker
+ * expires; when the market closes, it is done for the day. In both cases, its open children are cancelled as soon as
+ * the exchange accepts cancellations. The broker
  * documents the settings but no formula, so these rules are choices of the simulator.
  *
  * @module
@@ -45,7 +46,7 @@ import {
 } from "./checks.ts";
 import { filledCentsOf, filledOf, isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { amountOf, least, meanPrice, readCents, readPrice, writePrice } from "./money.ts";
-import { placeOrder, requestCancel, tradesExtended } from "./orders.ts";
+import { placeOrder, requestCancel, requestCancelSoon, tradesExtended } from "./orders.ts";
 import { type BookDay, bookRules, daysBefore, HOUR_MS, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { PastAlgo } from "./past_orders.ts";
@@ -369,7 +370,7 @@ export class AlgoDesk {
     order.strategyStatus = "stop";
     order.changedAt = this.#state.now;
     for (const child of order.children) {
-      if (isOpen(child) && child.cancelAt === undefined) requestCancel(this.#state, child);
+      if (isOpen(child) && child.cancelAt === undefined) requestCancelSoon(this.#state, child);
     }
   }
 

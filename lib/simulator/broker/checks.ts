@@ -94,26 +94,39 @@ export function checkHalt({ market, now }: State, symbol: string): void {
 
 /** Rejects an amendment or a cancellation in a phase in which the exchange does not accept it. */
 export function checkChange(
-  { now, auctions }: State,
-  { id, book, day }: Pick<LiveOrder, "id" | "book" | "day">,
+  state: State,
+  order: Pick<LiveOrder, "id" | "book" | "day">,
   change: "amended" | "cancelled",
 ): void {
+  if (!isLocked(state, order, change, state.now)) return;
+  throw refused(
+    `order "${order.id}" cannot be ${change} now: the exchange accepts no such request in this phase`,
+  );
+}
+
+/** Returns the first instant from now on at which the exchange accepts a cancellation; `undefined` if none is left. */
+export function cancellableAt(state: State, order: Pick<LiveOrder, "book" | "day">): number | undefined {
+  const { openAt, closeAt, segments } = order.day;
+  const lunches = segments.slice(1).map(({ from }) => from - 30 * MINUTE_MS);
+  return [state.now, openAt - 5 * MINUTE_MS, openAt, ...lunches, closeAt + MINUTE_MS]
+    .find((at) => at >= state.now && !isLocked(state, order, "cancelled", at));
+}
+
+/** Returns whether the exchange does not accept amendments, or cancellations, of an order at an instant. */
+function isLocked(
+  { auctions }: State,
+  { book, day }: Pick<LiveOrder, "book" | "day">,
+  change: "amended" | "cancelled",
+  at: number,
+): boolean {
   if (book === "shanghai" || book === "shenzhen") {
     const { openAt, closeAt } = day;
-    const isOpening = now >= openAt - 10 * MINUTE_MS && now < openAt - 5 * MINUTE_MS;
-    if (!isOpening && (now < closeAt - 3 * MINUTE_MS || now >= closeAt)) return;
-    throw refused(
-      `order "${id}" cannot be ${change} now: the exchange accepts no such request in this phase`,
-    );
+    const isOpening = at >= openAt - 10 * MINUTE_MS && at < openAt - 5 * MINUTE_MS;
+    return isOpening || (at >= closeAt - 3 * MINUTE_MS && at < closeAt);
   }
-  if (book !== "hk") return;
-  const phase = auctions.phase(day, now);
-  const isLate = change === "amended" && phase === "lunch";
-  if (lockedPhases.includes(phase) || isLate) {
-    throw refused(
-      `order "${id}" cannot be ${change} now: the exchange accepts no such request in this phase`,
-    );
-  }
+  if (book !== "hk") return false;
+  const phase = auctions.phase(day, at);
+  return lockedPhases.includes(phase) || (change === "amended" && phase === "lunch");
 }
 
 /** Rejects a price outside the limits of the auction that Hong Kong is in. */

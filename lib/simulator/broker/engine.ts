@@ -15,11 +15,12 @@ import { HALTED_TEXT } from "./checks.ts";
 import type { ConditionalDesk } from "./conditional.ts";
 import { actionsAt, actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
 import type { FuturesDesk } from "./futures.ts";
-import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
+import { isOpen, leftOf, type LiveOrder, reachesExchange } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
-import { cancelOrder, expireOrders, fillOrder, rejectOrder, settleFill } from "./orders.ts";
+import { cancelOrder, expireOrders, fillOrder, finishAmend, rejectOrder, settleFill } from "./orders.ts";
 import { journalRow } from "./rows.ts";
 import { type Book, bookRules, books, dayAt, localTime } from "./sessions.ts";
+import { shortRefusal } from "./shorts.ts";
 import { emptyDay, type State } from "./state.ts";
 import { wholeSecond } from "./tape.ts";
 
@@ -125,12 +126,16 @@ export class Engine {
   }
 
   /**
-   * Returns the next event of an order. If a match and the cancellation are at the same second, the match comes first.
+   * Returns the next event of an order. If a match and the arrival of its amendment or cancellation are at the same
+   * second, the match comes first. An amendment always arrives before a cancellation that was sent later.
    */
   #orderEvent(order: LiveOrder, horizon: number): Event | undefined {
-    const { cancelAt } = order;
-    if (cancelAt === undefined || cancelAt > horizon) return this.#matchEvent(order, horizon);
-    return this.#matchEvent(order, cancelAt) ?? { at: cancelAt, run: () => cancelOrder(this.#state, order) };
+    const { cancelAt, amendment } = order;
+    const at = amendment === undefined ? cancelAt : reachesExchange(amendment.sentAt);
+    if (at === undefined || at > horizon) return this.#matchEvent(order, horizon);
+    const run = () =>
+      amendment === undefined ? cancelOrder(this.#state, order) : finishAmend(this.#state, order, amendment);
+    return this.#matchEvent(order, at) ?? { at, run };
   }
 
   #matchEvent(order: LiveOrder, horizon: number): Event | undefined {
@@ -139,14 +144,29 @@ export class Engine {
       const at = order.readyAt;
       return horizon < at ? undefined : { at, run: () => this.#matchAtOnce(order, at) };
     }
+    if (this.#state.matching.missesOpening(order)) {
+      const { readyAt: at } = order;
+      const run = () => cancelOrder(this.#state, order, "arrived after the auction");
+      return at <= horizon ? { at, run } : undefined;
+    }
     const at = this.#state.matching.nextAt(order, horizon);
     if (at === undefined) return undefined;
     const isSpecial = order.book === "hk" && order.orderType === "special-limit";
     return { at, run: () => isSpecial ? this.#matchAtOnce(order, at) : this.#matchAt(order, at) };
   }
 
+  /** Returns why the exchange rejects an order that reaches it, or `undefined`. */
+  #refusal(order: LiveOrder, at: number): string | undefined {
+    const isShortSale = order.isShort === true && order.isSell;
+    const isAuction = order.book === "hk" && (at < order.day.openAt || at > order.day.closeAt);
+    // An order that waits in its queue has passed the price test: it is itself the best ask.
+    const isTested = isShortSale && order.ahead === undefined && !isAuction;
+    return this.#state.matching.refusal(order, at) ??
+      (isTested ? shortRefusal(this.#state, order, at) : undefined);
+  }
+
   #matchAt(order: LiveOrder, at: number): void {
-    const refusal = this.#state.matching.refusal(order, at);
+    const refusal = this.#refusal(order, at);
     if (refusal !== undefined) return rejectOrder(this.#state, order, refusal);
     this.#match(order, at);
     const isAfterAuction = order.orderType === "auction" && at < order.day.openAt;
@@ -166,7 +186,7 @@ export class Engine {
 
   /** Matches an order that must not wait, and cancels what is left. */
   #matchAtOnce(order: LiveOrder, at: number): void {
-    const refusal = this.#state.matching.refusal(order, at);
+    const refusal = this.#refusal(order, at);
     if (refusal !== undefined) return rejectOrder(this.#state, order, refusal);
     order.slices = [leftOf(order)];
     const isTrading = this.#state.tapeOf(order).isOpen(order.instrument.symbol, at);

@@ -24,9 +24,9 @@ import {
   points,
   type Position,
 } from "./futures_account.ts";
-import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder } from "./live_order.ts";
+import { filledOf, isOpen, type LiveFill, type LiveOrder, mostLeftOf } from "./live_order.ts";
 import { amountOf, meanPrice, readPrice, writeCents } from "./money.ts";
-import { addOrder, amendPlace, findOpen, requestCancel } from "./orders.ts";
+import { addOrder, checkUnamended, findOpen, requestAmend, requestCancel } from "./orders.ts";
 import { isExtendedAt, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { Tape } from "./tape.ts";
@@ -120,6 +120,7 @@ export class FuturesDesk {
     },
     "futures.amend": ({ orderId, symbol, price, quantity, side, validity, validUntil }) => {
       const order = findOpen(this.#state, orderId, (book) => book === "futures");
+      checkUnamended(order);
       this.#checkHours(order);
       checkHalt(this.#state, symbol);
       if (order.instrument.symbol !== symbol || order.isSell !== (side === "sell")) {
@@ -133,14 +134,13 @@ export class FuturesDesk {
       this.#checkNight(instrument, isSell, limit);
       checkPause(this.#state, { instrument, isSell, orderType: "limit", price: limit });
       this.#checkMargin(instrument, isSell, wanted - filled, order);
-      const original = { quantity: order.quantity, price: order.price };
-      Object.assign(order, { quantity: wanted, price: limit });
-      if (order.futures !== undefined) {
-        order.futures.validity = validity;
-        if (validUntil !== undefined) order.futures.validUntil = validUntil;
-      }
-      amendPlace(this.#state, order, original);
-      this.#state.push(order, { original });
+      requestAmend(this.#state, order, {
+        quantity: wanted,
+        further: 0n,
+        price: limit,
+        frozenPrice: order.frozenPrice,
+        futures: { validity, ...validUntil !== undefined && { validUntil } },
+      });
       return { orderId };
     },
     "futures.cancel": ({ orderId, symbol }) => {
@@ -240,7 +240,7 @@ export class FuturesDesk {
     for (const order of this.#state.openOrders("futures")) {
       if (order === except) continue;
       const { instrument: { symbol }, multiplier, isSell } = order;
-      sum += this.#marginOf(symbol, multiplier, this.#opens(symbol, isSell, leftOf(order)));
+      sum += this.#marginOf(symbol, multiplier, this.#opens(symbol, isSell, mostLeftOf(order)));
     }
     return sum;
   }

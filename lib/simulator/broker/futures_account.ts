@@ -15,7 +15,7 @@ import type { FuturesOrder } from "../../operations/futures.ts";
 import type { SimulatedMarket } from "../market/mod.ts";
 import { FIRST_DATE } from "../market/timeline.ts";
 import { DayList } from "./day_list.ts";
-import { filledCentsOf, filledOf, isOpen, type LiveFill, type LiveOrder } from "./live_order.ts";
+import { filledCentsOf, filledOf, isOpen, type LiveFill, type LiveOrder, shownTerms } from "./live_order.ts";
 import { amountOf, meanPrice, readCents, readPrice, writePrice } from "./money.ts";
 import { statusText } from "./rows.ts";
 import { type BookDay, localTime, orderNumber } from "./sessions.ts";
@@ -225,7 +225,9 @@ const validityTexts: Record<string, string> = {
 
 /** Returns the row of an order. With `fill`, returns the row of that fill, whose trading day is `date`. */
 export function futuresRow(order: LiveOrder, fill?: LiveFill & { date: string }): FuturesOrder {
-  const { instrument, day, futures, fills, status, price } = order;
+  const { instrument, day, fills, status, amendment } = order;
+  const { price, quantity } = shownTerms(order);
+  const futures = order.futures && { ...order.futures, ...amendment?.futures };
   const last = fill ?? fills.at(-1);
   const filled = fill?.quantity ?? filledOf(order);
   const mean = fill?.price ?? meanPrice(filledCentsOf(order), filled, order.multiplier);
@@ -240,7 +242,7 @@ export function futuresRow(order: LiveOrder, fill?: LiveFill & { date: string })
     orderType,
     orderTypeText: orderType,
     price: points(price),
-    quantity: String(order.quantity),
+    quantity: String(quantity),
     fillPrice: points(mean),
     filledQuantity: String(filled),
     date: fill?.date ?? day.date,
@@ -249,7 +251,7 @@ export function futuresRow(order: LiveOrder, fill?: LiveFill & { date: string })
     status,
     statusText: statusText(status),
     canCancel: canChange,
-    canAmend: canChange,
+    canAmend: canChange && amendment === undefined,
     isValid: canChange,
     validity: futures?.validity ?? "day",
     validityText: futures?.validUntil?.replaceAll("-", "/") ?? validityTexts[futures?.validity ?? "day"] ??

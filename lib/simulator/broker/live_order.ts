@@ -42,6 +42,19 @@ interface FuturesTerms {
   session: FuturesOrderOption;
 }
 
+/** An amendment on its way to the exchange. */
+export interface Amendment {
+  /** When the broker accepted it. */
+  sentAt: number;
+  quantity: bigint;
+  /** Quantity above the single-order maximum, for further orders. */
+  further: bigint;
+  price: bigint;
+  frozenPrice: bigint;
+  /** Terms that only futures orders have. */
+  futures?: Pick<FuturesTerms, "validity" | "validUntil">;
+}
+
 /** An order of today. */
 export interface LiveOrder {
   id: string;
@@ -87,12 +100,14 @@ export interface LiveOrder {
   scannedUntil: number;
   /** When a cancellation that has been sent reaches the exchange. */
   cancelAt?: number;
+  /** An amendment that has not reached the exchange. Until then, the order is matched with its other terms. */
+  amendment?: Amendment;
   /** Second in which the market may next fill the order; absent if it is not known yet. */
   next?: number;
   futures?: FuturesTerms;
 }
 
-/** Milliseconds from the acceptance of an order, or of its cancellation, until the exchange has it. */
+/** Milliseconds from the acceptance of an order, an amendment or a cancellation until the exchange has it. */
 const EXCHANGE_DELAY_MS = 1_000;
 /** Milliseconds between the parts of an order that take from the order book. */
 export const NEXT_FILL_MS = 2_000;
@@ -109,6 +124,8 @@ const openStatuses: readonly OrderStatus[] = [
   "part-filled",
   "cancel-pending",
   "part-filled-cancel-pending",
+  "amend-pending",
+  "part-filled-amend-pending",
 ];
 
 /** Returns whether an order can still be filled. */
@@ -129,6 +146,30 @@ export function filledCentsOf({ fills, multiplier }: LiveOrder): bigint {
 /** Returns the quantity left to fill; zero if the order has ended. */
 export function leftOf(order: LiveOrder): bigint {
   return isOpen(order) ? order.quantity - filledOf(order) : 0n;
+}
+
+/** Returns the largest quantity that may still be filled: with the order's terms, or with those of its amendment. */
+export function mostLeftOf(order: LiveOrder): bigint {
+  const { amendment } = order;
+  const left = leftOf(order);
+  if (amendment === undefined || !isOpen(order)) return left;
+  const amended = amendment.quantity + amendment.further - filledOf(order);
+  return amended > left ? amended : left;
+}
+
+/** Returns the price and the quantity for lists and pushes: those of an amendment from when the broker accepts it. */
+export function shownTerms(order: LiveOrder): { price: bigint; quantity: bigint } {
+  const { price, quantity } = order.amendment ?? order;
+  const filled = filledOf(order);
+  return { price, quantity: quantity > filled ? quantity : filled };
+}
+
+/** Returns the status of an order that is open. */
+export function openStatus({ fills, cancelAt, amendment }: LiveOrder): OrderStatus {
+  const isPart = fills.length > 0;
+  if (cancelAt !== undefined) return isPart ? "part-filled-cancel-pending" : "cancel-pending";
+  if (amendment !== undefined) return isPart ? "part-filled-amend-pending" : "amend-pending";
+  return isPart ? "part-filled" : "accepted";
 }
 
 /** Returns the whole second at which a request that the broker accepts at an instant reaches the exchange. */
@@ -169,6 +210,7 @@ function sideOf({ isSell, isShort = false }: LiveOrder): Side {
 export function factsOf(order: LiveOrder): OrderFacts {
   const { book, day, placedAt, fills } = order;
   const last = fills.at(-1);
+  const { price, quantity } = shownTerms(order);
   const canChange = isOpen(order) && order.cancelAt === undefined;
   return {
     symbol: order.instrument.symbol,
@@ -178,8 +220,8 @@ export function factsOf(order: LiveOrder): OrderFacts {
     orderId: order.id,
     side: sideOf(order),
     orderType: order.orderType,
-    price: order.price,
-    quantity: order.quantity,
+    price,
+    quantity,
     filled: filledOf(order),
     filledCents: filledCentsOf(order),
     multiplier: order.multiplier,
@@ -189,7 +231,7 @@ export function factsOf(order: LiveOrder): OrderFacts {
     status: order.status,
     canCancel: canChange,
     // Stock Connect does not allow amendments.
-    canAmend: canChange && book !== "shanghai" && book !== "shenzhen",
+    canAmend: canChange && order.amendment === undefined && book !== "shanghai" && book !== "shenzhen",
     ...(order.remark === undefined ? {} : { remark: order.remark }),
     ...(order.venue === undefined ? {} : { venue: order.venue }),
   };
@@ -205,6 +247,7 @@ export interface UpdateDetails {
 /** Returns the push for a change. */
 export function updateOf(order: LiveOrder, at: number, { fill, original }: UpdateDetails = {}): OrderUpdate {
   const filled = filledOf(order);
+  const { price, quantity } = shownTerms(order);
   const [date, time] = localTime(order.day, at).split(" ");
   return {
     symbol: order.instrument.symbol,
@@ -213,11 +256,11 @@ export function updateOf(order: LiveOrder, at: number, { fill, original }: Updat
     orderId: order.id,
     side: sideOf(order),
     status: order.status,
-    price: writePrice(order.price),
-    quantity: String(order.quantity),
+    price: writePrice(price),
+    quantity: String(quantity),
     filledQuantity: String(filled),
     filledAmount: writeCents(filledCentsOf(order)),
-    unfilledQuantity: String(order.quantity - filled),
+    unfilledQuantity: String(quantity - filled),
     ...(date === undefined ? {} : { date }),
     ...(time === undefined ? {} : { time }),
     recordId: order.id,

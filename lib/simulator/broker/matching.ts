@@ -12,9 +12,10 @@
  *
  * Odd lots of Hong Kong have a market of their own, which `odd_lots.ts` describes.
  *
- * A fill never exceeds what the market trades. The volume of a level of the book can be taken only once. Of the part of
- * a trade that is left after the volume ahead, the account's orders get a quarter, but at least one lot. A real queue
- * would give more, so a program meets partial fills more often here.
+ * A fill never exceeds what the market offers. The volume of a level of the book can be taken once, and is on offer again
+ * only after the market has traded at its price or beyond it. Of the part of a trade that is left after the volume ahead,
+ * the account's orders get a quarter, but at least one lot. A real queue would give more, so a program meets partial
+ * fills more often here.
  *
  * @module
  */
@@ -39,8 +40,6 @@ export interface Match {
 
 /** The account's orders together get the volume of a trade divided by this number, but at least one lot. */
 const SHARE_OF_TRADE = 4n;
-/** The order book changes every three seconds, as in `market/book.ts`. */
-const BOOK_MS = 3_000;
 const SECOND_MS = 1_000;
 
 /** Matches orders, and remembers the volume that they have taken. */
@@ -50,8 +49,10 @@ export class Matching {
   readonly #auctions: Auctions;
   readonly #quotation: Quotation;
   readonly #oddLots: OddLots;
-  /** Volume of book levels and trades that the account's orders have taken, by book. */
+  /** Volume of trades that the account's orders have taken, by book. */
   readonly #taken = new Map<Book, Map<string, bigint>>();
+  /** Volume of levels of the order book that the account's orders have taken, with the time, by book. */
+  readonly #levels = new Map<Book, Map<string, { quantity: bigint; at: number }>>();
 
   constructor(
     state: {
@@ -88,6 +89,12 @@ export class Matching {
     if (book !== "hk" || orderType === "odd-lot" || orderType === "special-limit") return false;
     const matchAt = this.#auctions.matchAt(day, auction);
     return readyAt <= matchAt && scannedUntil < matchAt;
+  }
+
+  /** Returns whether an at-auction order reaches the exchange between the match of the opening auction and the open. */
+  missesOpening({ book, day, orderType, readyAt }: LiveOrder): boolean {
+    if (book !== "hk" || orderType !== "auction" || readyAt >= day.openAt) return false;
+    return readyAt > this.#auctions.matchAt(day, "opening");
   }
 
   #nextTrade(order: LiveOrder, until: number): number | undefined {
@@ -163,11 +170,13 @@ export class Matching {
   willFill(order: LiveOrder, until: number): boolean {
     const trial = { ...order, slices: [...order.slices] };
     const taken = new Map(this.#taken.get(order.book));
+    const levels = new Map(this.#levels.get(order.book));
     let isFilled = false;
     for (let at = this.nextAt(trial, until); at !== undefined && !isFilled; at = this.nextAt(trial, until)) {
       isFilled = this.match(trial, at) !== undefined;
     }
     this.#taken.set(order.book, taken);
+    this.#levels.set(order.book, levels);
     return isFilled;
   }
 
@@ -188,6 +197,7 @@ export class Matching {
   /** Forgets the volume that the orders of a book have taken. */
   clear(book: Book): void {
     this.#taken.delete(book);
+    this.#levels.delete(book);
   }
 
   /** Matches an order in an auction, at the price of the auction. */
@@ -196,7 +206,7 @@ export class Matching {
     // The unfilled part of an order in the opening auction becomes a limit order in continuous trading.
     if (auction === "opening") order.readyAt = day.openAt;
     const { price, volume } = this.#auctions.match(symbol, day, auction);
-    if (!reaches(order, price)) return undefined;
+    if (!reaches(order, price) || this.#isShortBelow(order, auction)) return undefined;
     const key = `${symbol} ${auction}`;
     const lot = BigInt(lotSize);
     const isLast = order.price !== 0n && limitOf(order) === price;
@@ -209,21 +219,26 @@ export class Matching {
     return { price, quantity, rule: `${auction}-auction` };
   }
 
+  /** Returns whether an order is a short sale below the reference price of the closing auction. */
+  #isShortBelow(
+    { instrument: { symbol }, day, isSell, isShort, price }: LiveOrder,
+    auction: AuctionName,
+  ): boolean {
+    if (isShort !== true || !isSell || auction !== "closing") return false;
+    return price < (this.#auctions.reference(symbol, day, auction) ?? 0n);
+  }
+
   /** Takes from the best level of the other side that has volume left. If there is none, the order joins the queue. */
   #take(order: LiveOrder, at: number): Match | undefined {
-    const { instrument: { symbol }, isSell, book, futures, day } = order;
+    const { instrument: { symbol }, isSell, futures, day } = order;
     if (order.fills.length === 0 && at < day.closeAt) {
       const furthest = this.#quotation.furthest(order, day.date, at);
       if (furthest !== undefined) order.furthest = furthest;
     }
     const side = isSell ? "bids" : "asks";
-    const moment = Math.floor(at / BOOK_MS);
     const levels = this.#tapeOf(order).levels(symbol, at, side)
       .filter(({ price }) => reaches(order, price))
-      .map(({ price, volume }) => {
-        const key = `${symbol} ${moment} ${side} ${price}`;
-        return { price, key, free: volume - this.#takenOf(book, key) };
-      })
+      .map(({ price, volume }) => ({ price, free: volume - this.#takenAt(order, price, at) }))
       .filter(({ free }) => free > 0n);
     const [best] = levels;
     const whole = leftOf(order);
@@ -233,10 +248,10 @@ export class Matching {
       order.ahead = this.#queueOf(order, at);
       return undefined;
     }
-    const { price, key, free } = best;
+    const { price, free } = best;
     const part = order.slices[0] ?? whole;
     const quantity = least(part, free);
-    this.#addTaken(book, key, quantity);
+    this.#takeLevel(order, { price, quantity, at });
     // The next level serves the rest of a part at once; the next part follows later.
     order.readyAt = quantity === part ? at + NEXT_FILL_MS : at;
     return { price, quantity, rule: "book", ...this.#sessionOf(order, at) };
@@ -285,6 +300,28 @@ export class Matching {
     return session === undefined ? {} : { session };
   }
 
+  /**
+   * Returns the volume of a level that the account's orders have taken since the market last traded at its price or
+   * beyond it.
+   */
+  #takenAt(order: LiveOrder, price: bigint, at: number): bigint {
+    const { book, instrument: { symbol }, isSell } = order;
+    const taken = this.#levels.get(book)?.get(levelKey(order, price));
+    if (taken === undefined) return 0n;
+    const traded = this.#tapeOf(order).range(symbol, taken.at, at);
+    const isOver = traded !== undefined && (isSell ? traded.low <= price : traded.high >= price);
+    return isOver ? 0n : taken.quantity;
+  }
+
+  #takeLevel(
+    order: LiveOrder,
+    { price, quantity, at }: { price: bigint; quantity: bigint; at: number },
+  ): void {
+    let levels = this.#levels.get(order.book);
+    if (levels === undefined) this.#levels.set(order.book, levels = new Map());
+    levels.set(levelKey(order, price), { quantity: this.#takenAt(order, price, at) + quantity, at });
+  }
+
   #takenOf(book: Book, key: string): bigint {
     return this.#taken.get(book)?.get(key) ?? 0n;
   }
@@ -305,6 +342,10 @@ export function limitOf({ isSell, price, frozenPrice, furthest }: LiveOrder): bi
   if (furthest === undefined) return price;
   return isSell === price < furthest ? furthest : price;
 }
+
+/** Returns the key of a level of the order book that an order takes. */
+const levelKey = ({ instrument: { symbol }, isSell }: LiveOrder, price: bigint): string =>
+  `${symbol} ${isSell ? "bids" : "asks"} ${price}`;
 
 /** Returns whether a price is at or beyond the limit of an order. */
 function reaches(order: LiveOrder, price: bigint): boolean {

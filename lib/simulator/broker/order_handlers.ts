@@ -10,7 +10,7 @@ import type { BrokerName, Handlers } from "../contract.ts";
 import type { AlgoDesk } from "./algo.ts";
 import { checkChange, invalid } from "./checks.ts";
 import { type ConditionalDesk, isConditional } from "./conditional.ts";
-import { factsOf, type LiveOrder } from "./live_order.ts";
+import { factsOf, type LiveOrder, shownTerms } from "./live_order.ts";
 import { amountOf, readPrice } from "./money.ts";
 import { amendOrder, findOpen, placeOrder, requestCancel } from "./orders.ts";
 import { fillRow, journalRow, orderRow } from "./rows.ts";
@@ -79,11 +79,12 @@ export function orderHandlers(
         return { orderId };
       }
       const order = findIn(market, orderId, symbol);
-      if (quantity !== undefined && readPrice(quantity) !== readPrice(String(order.quantity))) {
-        throw invalid(`the quantity of order "${orderId}" is ${order.quantity}, not "${quantity}"`);
+      const shown = shownTerms(order);
+      if (quantity !== undefined && readPrice(quantity) !== readPrice(String(shown.quantity))) {
+        throw invalid(`the quantity of order "${orderId}" is ${shown.quantity}, not "${quantity}"`);
       }
       if (
-        price !== undefined && order.price !== 0n && /[1-9]/.test(price) && readPrice(price) !== order.price
+        price !== undefined && shown.price !== 0n && /[1-9]/.test(price) && readPrice(price) !== shown.price
       ) {
         throw invalid(`the price of order "${orderId}" is not "${price}"`);
       }

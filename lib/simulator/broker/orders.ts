@@ -12,6 +12,7 @@ import type { Order } from "../../operations/orders.ts";
 import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import {
+  cancellableAt,
   checkAuction,
   checkChange,
   checkHalt,
@@ -26,12 +27,14 @@ import {
   refused,
 } from "./checks.ts";
 import {
+  type Amendment,
   filledOf,
   isOpen,
   leftOf,
   type LiveFill,
   type LiveOrder,
   makeReady,
+  openStatus,
   reachesExchange,
 } from "./live_order.ts";
 import { changeHolding } from "./make_past.ts";
@@ -219,9 +222,20 @@ export function findOpen(state: State, id: string, mayBeIn: (book: Book) => bool
  */
 export function requestCancel(state: State, order: LiveOrder): void {
   const at = reachesExchange(state.now);
-  if (!state.matching.willFill(order, at)) return cancelOrder(state, order);
+  // An amendment on its way arrives first.
+  if (order.amendment === undefined && !state.matching.willFill(order, at)) return cancelOrder(state, order);
   order.cancelAt = at;
-  order.status = order.fills.length > 0 ? "part-filled-cancel-pending" : "cancel-pending";
+  order.status = openStatus(order);
+  state.push(order);
+}
+
+/** Cancels the rest of an order on request, as soon as the exchange accepts a cancellation. */
+export function requestCancelSoon(state: State, order: LiveOrder): void {
+  const from = cancellableAt(state, order);
+  if (from === state.now) return requestCancel(state, order);
+  if (from === undefined) return;
+  order.cancelAt = reachesExchange(from);
+  order.status = openStatus(order);
   state.push(order);
 }
 
@@ -230,6 +244,7 @@ export function cancelOrder(state: State, order: LiveOrder, remark?: string): vo
   order.status = order.fills.length > 0 ? "part-filled-cancelled" : "cancelled";
   if (remark !== undefined) order.remark = remark;
   delete order.cancelAt;
+  delete order.amendment;
   delete order.next;
   state.push(order);
 }
@@ -240,6 +255,7 @@ export function rejectOrder(state: State, order: LiveOrder, remark: string): voi
   order.status = "rejected";
   order.remark = remark;
   delete order.cancelAt;
+  delete order.amendment;
   delete order.next;
   state.push(order);
 }
@@ -251,6 +267,7 @@ export function amendOrder(
   terms: { quantity: Decimal; price: Decimal },
 ): void {
   const { book, instrument, isSell, isShort = false, orderType } = order;
+  checkUnamended(order);
   if (book === "shanghai" || book === "shenzhen") throw refused("orders of Stock Connect cannot be amended");
   if (book === "futures") throw invalid(`"${order.id}" is a futures order`);
   if (orderType === "special-limit") throw refused("special limit orders cannot be amended");
@@ -277,12 +294,77 @@ export function amendOrder(
     checkMeans(state, order, { isSell, quantity: quantity - filled, cost, sellable, except: order });
   }
 
+  requestAmend(state, order, { quantity: own, further: quantity - own, price, frozenPrice });
+}
+
+/** Rejects an amendment of an order whose last amendment has not reached the exchange. */
+export function checkUnamended({ id, amendment }: LiveOrder): void {
+  if (amendment === undefined) return;
+  throw refused(`order "${id}" cannot be amended now: its last amendment has not reached the exchange`);
+}
+
+/**
+ * Sends a checked amendment. If the market fills a part of the order before the amendment reaches the exchange, the
+ * amendment is pending until then, and the fill counts.
+ *
+ * @throws {Refusal} If the cash does not suffice for both: that fill, and the rest after the amendment.
+ */
+export function requestAmend(state: State, order: LiveOrder, terms: Omit<Amendment, "sentAt">): void {
+  const amendment = { ...terms, sentAt: state.now };
   const original = { quantity: order.quantity, price: order.price };
-  Object.assign(order, { quantity: own, price, frozenPrice });
-  amendPlace(state, order, original);
+  if (!state.matching.willFill(order, reachesExchange(state.now))) {
+    applyAmendment(state, order, amendment);
+    state.push(order, { original });
+    return addFurther(state, order, amendment);
+  }
+  if (order.book !== "futures") {
+    const needed = state.heldBy({ ...order, amendment }).order;
+    if (needed > 0n && needed > state.available(bookRules[order.book].currency, order)) {
+      throw refused("insufficient funds for this order and its fees");
+    }
+  }
+  order.amendment = amendment;
+  order.status = openStatus(order);
   state.push(order, { original });
-  for (let left = quantity - order.quantity; left > 0n; left -= least(left, most)) {
-    const { multiplier, day, extended } = order;
+}
+
+/** Applies an amendment that reaches the exchange. If the new quantity is filled already, the order ends as filled. */
+export function finishAmend(state: State, order: LiveOrder, amendment: Amendment): void {
+  const filled = filledOf(order);
+  delete order.amendment;
+  if (amendment.quantity <= filled) {
+    Object.assign(order, { quantity: filled, price: amendment.price, status: "filled" });
+    delete order.cancelAt;
+    delete order.next;
+    return state.push(order);
+  }
+  applyAmendment(state, order, amendment);
+  order.status = openStatus(order);
+  state.push(order);
+  addFurther(state, order, amendment);
+}
+
+/**
+ * Gives an order its new terms and its place in the queue. An order with the same price and no larger quantity keeps
+ * its place; any other change sends the order to the end of the queue.
+ */
+function applyAmendment(
+  state: State,
+  order: LiveOrder,
+  { sentAt, quantity, price, frozenPrice, futures }: Amendment,
+): void {
+  const keeps = price === order.price && quantity <= order.quantity && order.ahead !== undefined;
+  Object.assign(order, { quantity, price, frozenPrice });
+  if (order.futures !== undefined) Object.assign(order.futures, futures);
+  if (keeps) order.slices = [leftOf(order)];
+  else makeReady(order, sentAt, state.seed);
+}
+
+/** Adds orders for the quantity of an amendment above the single-order maximum. */
+function addFurther(state: State, order: LiveOrder, { further, price, frozenPrice }: Amendment): void {
+  const { book, instrument, multiplier, day, isSell, isShort = false, orderType, extended } = order;
+  const most = BigInt(state.mostLots[book] * instrument.lotSize);
+  for (let left = further; left > 0n; left -= least(left, most)) {
     addOrder(state, {
       book,
       instrument,
@@ -299,20 +381,6 @@ export function amendOrder(
   }
 }
 
-/**
- * Gives an amended order its place in the queue. An order with the same price and no larger quantity keeps its place;
- * any other change sends the order to the end of the queue.
- */
-export function amendPlace(
-  state: State,
-  order: LiveOrder,
-  original: { quantity: bigint; price: bigint },
-): void {
-  const keeps = order.price === original.price && order.quantity <= original.quantity;
-  if (!keeps || order.ahead === undefined) return makeReady(order, state.now, state.seed);
-  order.slices = [leftOf(order)];
-}
-
 /** Records what the market gives an order as a fill of the order, and returns the fill. */
 export function fillOrder(state: State, order: LiveOrder, { price, quantity, ...why }: Match): LiveFill {
   const today = state.today[order.book];
@@ -325,8 +393,10 @@ export function fillOrder(state: State, order: LiveOrder, { price, quantity, ...
     return part - taken;
   }).filter((part) => part > 0n);
   order.fills.push(fill);
-  const isPending = order.cancelAt !== undefined;
-  order.status = leftOf(order) === 0n ? "filled" : isPending ? "part-filled-cancel-pending" : "part-filled";
+  const isFilled = leftOf(order) === 0n;
+  // An amendment of an order that is filled has no effect.
+  if (isFilled) delete order.amendment;
+  order.status = isFilled ? "filled" : openStatus(order);
   today.fills.push({ order, fill });
   return fill;
 }

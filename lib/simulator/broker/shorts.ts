@@ -11,6 +11,8 @@
  * - **United States:** a stock that has fallen 10% below its previous close can be sold short only above the best bid,
  *   on that day and the next. Source: `sho`.
  *
+ * The broker checks the price when it accepts an order, and the exchange checks it again when the order arrives.
+ *
  * A table in `docs/simulator.md` lists the sources.
  *
  * The broker does not publish what it lends. Here it is a thousandth of the volume of the day before. `short_terms.ts` has
@@ -23,7 +25,7 @@ import type { Side } from "../../dictionaries/side.ts";
 import type { JournalEntry } from "../../operations/fund_journal.ts";
 import type { Instrument } from "../market/mod.ts";
 import { refused } from "./checks.ts";
-import { leftOf, type LiveOrder } from "./live_order.ts";
+import { type LiveOrder, mostLeftOf } from "./live_order.ts";
 import { amountOf, divideHalfUp, readPrice, writePrice } from "./money.ts";
 import type { Holding } from "./past.ts";
 import { journalRow } from "./rows.ts";
@@ -78,7 +80,7 @@ const openShorts = (state: State, market: Market, symbol: string, except?: LiveO
 export function lendable(state: State, { market, symbol, lotSize }: Instrument, except?: LiveOrder): bigint {
   const volume = state.market.dayBar(symbol, state.today[market].dateBefore)?.volume ?? "0";
   const offered = openShorts(state, market, symbol, except).filter(({ isSell }) => isSell)
-    .reduce((sum, order) => sum + leftOf(order), 0n);
+    .reduce((sum, order) => sum + mostLeftOf(order), 0n);
   const left = BigInt(volume) / LENT - shortOf(state, market, symbol) - offered;
   return left > 0n ? left / BigInt(lotSize) * BigInt(lotSize) : 0n;
 }
@@ -86,7 +88,7 @@ export function lendable(state: State, { market, symbol, lotSize }: Instrument, 
 /** Returns how many shares of a short position an order can still buy back. */
 export function closable(state: State, market: Market, symbol: string, except?: LiveOrder): bigint {
   return openShorts(state, market, symbol, except).filter(({ isSell }) => !isSell)
-    .reduce((left, order) => left - leftOf(order), shortOf(state, market, symbol));
+    .reduce((left, order) => left - mostLeftOf(order), shortOf(state, market, symbol));
 }
 
 /** An order that opens or closes a short position. */
@@ -114,7 +116,8 @@ export function checkShort(state: State, order: ShortOrder, except?: LiveOrder):
   if (margin > state.available(bookRules[market].currency, except)) {
     throw refused("insufficient margin for this short sale");
   }
-  checkPriceTest(state, order);
+  const refusal = shortRefusal(state, order, state.now);
+  if (refusal !== undefined) throw refused(refusal);
 }
 
 /**
@@ -130,36 +133,45 @@ export function checkKind(state: State, market: Market, symbol: string, isShort:
   );
 }
 
-/** Rejects a short sale at a price that its exchange does not accept. */
-function checkPriceTest(
+/**
+ * Returns why an exchange rejects the price of a short sale at an instant, or `undefined`. In Hong Kong's lunch break,
+ * the price is not checked: the exchange gets the order when the market trades again.
+ */
+export function shortRefusal(
   state: State,
-  { instrument: { symbol }, book, day, orderType, price }: ShortOrder,
-): void {
-  const { now, auctions } = state;
+  { instrument: { symbol }, book, day, orderType, price }: Omit<ShortOrder, "frozenPrice" | "quantity">,
+  at: number,
+): string | undefined {
+  const best = (side: "asks" | "bids"): bigint | undefined => {
+    const level = state.market.orderBook(symbol, at, { extended: book === "us" })[side][0];
+    return level && readPrice(String(level.price));
+  };
   if (book === "us") {
-    const best = state.tapeOf({ extended: true }).levels(symbol, now, "bids")[0]?.price;
-    if (best === undefined || !hasFallen(state, symbol)) return;
-    if (price > best) return;
-    throw refused(
-      `after a fall of 10%, "${symbol}" can be sold short only above the best bid ${writePrice(best)}`,
-    );
+    const bid = best("bids");
+    if (bid === undefined || price > bid || !hasFallen(state, symbol, at)) return undefined;
+    return `after a fall of 10%, "${symbol}" can be sold short only above the best bid ${writePrice(bid)}`;
   }
-  const phase = auctions.phase(day, now);
-  const reference = auctions.reference(symbol, day, phase);
-  const best = phase === "continuous" ? state.tape.levels(symbol, now, "asks")[0]?.price : reference;
+  // Odd lots are bought below the last price, so the price would never pass the test.
+  if (orderType === "odd-lot") return "a short sale cannot be an odd lot";
+  const phase = state.auctions.phase(day, at);
+  const reference = state.auctions.reference(symbol, day, phase);
   if (reference !== undefined && orderType !== "auction-limit") {
-    throw refused("a short sale in an auction needs an at-auction limit order");
+    return "a short sale in an auction needs an at-auction limit order";
   }
-  if (best !== undefined && price < best) {
-    throw refused(`a short sale of "${symbol}" needs a price of ${writePrice(best)} or more`);
-  }
+  const least = phase === "continuous" ? best("asks") : reference;
+  if (least === undefined || price >= least) return undefined;
+  return `a short sale of "${symbol}" needs a price of ${writePrice(least)} or more`;
 }
 
 /** Returns whether a stock has fallen 10% below its previous close, today or on the trading day before. */
-function hasFallen({ market, now, today: { us: { day, dateBefore } } }: State, symbol: string): boolean {
+function hasFallen(
+  { market, today: { us: { day, dateBefore } } }: State,
+  symbol: string,
+  at: number,
+): boolean {
   const isFar = (low: string, close: string) => readPrice(low) * 10n <= readPrice(close) * 9n;
-  const traded = market.traded(symbol, day.openAt - 1, Math.min(now, day.closeAt));
-  if (traded !== undefined && isFar(traded.low, market.previousClose(symbol, now))) return true;
+  const traded = market.traded(symbol, day.openAt - 1, Math.min(at, day.closeAt));
+  if (traded !== undefined && isFar(traded.low, market.previousClose(symbol, at))) return true;
   const before = market.dayBar(symbol, dateBefore);
   const [earlier] = market.tradingDays(symbol, day.openAt - 10 * DAY_MS, day.openAt - 1)
     .filter(({ date }) => date === dateBefore);

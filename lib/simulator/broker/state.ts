@@ -11,12 +11,14 @@ import type { SimulatedMarket } from "../market/mod.ts";
 import { Auctions } from "./auctions.ts";
 import { chargesOf, type Describe, type MarketHistory, totalOf } from "./history.ts";
 import {
+  type Amendment,
   filledCentsOf,
   filledOf,
   isOpen,
   leftOf,
   type LiveFill,
   type LiveOrder,
+  mostLeftOf,
   type UpdateDetails,
   updateOf,
 } from "./live_order.ts";
@@ -86,6 +88,8 @@ export function emptyDay(day: BookDay, dateBefore: string): Today {
     numbered: 0,
   };
 }
+
+const larger = (a: bigint, b: bigint): bigint => a > b ? a : b;
 
 /** Cents reserved per part of an order, because fees are rounded for each fill. */
 const ROUNDING_RESERVE = 50n;
@@ -248,12 +252,17 @@ export class State {
   /** Returns the cash that an order reserves: for its rest, and for fees that are not charged yet; cents. */
   heldBy(order: LiveOrder): { order: bigint; fees: bigint } {
     if (order.book === "futures") return { order: 0n, fees: 0n };
+    const { amendment } = order;
     if (order.isShort === true && order.isSell && isOpen(order)) {
-      return { order: marginOf(amountOf(order.frozenPrice, leftOf(order), 1n)), fees: this.feesSoFar(order) };
+      const price = larger(order.frozenPrice, amendment?.frozenPrice ?? 0n);
+      return { order: marginOf(amountOf(price, mostLeftOf(order), 1n)), fees: this.feesSoFar(order) };
     }
     // A purchase that closes a short position is paid from the cash that the position reserves.
     if (order.isSell || order.isShort === true || !isOpen(order)) {
       return { order: 0n, fees: this.feesSoFar(order) };
+    }
+    if (amendment !== undefined) {
+      return { order: this.#costWith(order, amendment), fees: this.feesSoFar(order) };
     }
     // The unfilled rest is priced like a separate order, whose fees are never lower than the rest's share of all fees.
     const left = leftOf(order);
@@ -263,6 +272,16 @@ export class State {
       this.#costs.set(order, cost);
     }
     return { order: cost.cents, fees: this.feesSoFar(order) };
+  }
+
+  /** Returns the cash that covers the rest of a purchase before and after an amendment arrives, fees included; cents. */
+  #costWith(order: LiveOrder, { quantity, further, frozenPrice }: Amendment): bigint {
+    const [filled, left, most] = [filledOf(order), leftOf(order), mostLeftOf(order)];
+    const before = this.costOf(order, order.frozenPrice, left);
+    // Fills at a higher old price leave the lower new price for the added quantity only.
+    if (frozenPrice < order.frozenPrice) return before + this.costOf(order, frozenPrice, most - left);
+    const own = quantity > filled ? quantity - filled : 0n;
+    return larger(before, this.costOf(order, frozenPrice, own) + this.costOf(order, frozenPrice, further));
   }
 
   /** Returns the cash of a currency that orders, uncharged fees and short positions reserve, cents. */
@@ -314,7 +333,9 @@ export class State {
     const held = this.holdings[market].get(symbol)?.quantity ?? 0n;
     const offered = this.openOrders(market).reduce(
       (sum, order) =>
-        order.isSell && order !== except && order.instrument.symbol === symbol ? sum + leftOf(order) : sum,
+        order.isSell && order !== except && order.instrument.symbol === symbol
+          ? sum + mostLeftOf(order)
+          : sum,
       0n,
     );
     const isNorthbound = market === "shanghai" || market === "shenzhen";
