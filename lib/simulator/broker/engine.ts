@@ -8,11 +8,13 @@
  *
  * @module
  */
+import type { Market } from "../../dictionaries/market.ts";
 import type { AlgoDesk } from "./algo.ts";
 import { clearMarket } from "./clearing.ts";
 import { HALTED_TEXT } from "./checks.ts";
 import type { ConditionalDesk } from "./conditional.ts";
-import { actionsAt, actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
+import { actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
+import { actionsAt } from "../market/timeline.ts";
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
@@ -86,7 +88,7 @@ export class Engine {
     for (const book of books) {
       const { day, actionsDone, closed } = this.#state.today[book];
       const event = !actionsDone
-        ? {
+        ? (book === "futures" ? undefined : this.#closedExDate(book)) ?? {
           at: book === "futures" ? day.extended[0]?.to ?? actionsAt(day) : actionsAt(day),
           run: () => this.#processActions(book),
         }
@@ -191,15 +193,33 @@ export class Engine {
     today.actionsDone = true;
     // Day orders for the night session expire when it ends.
     if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
-    const { day: { date } } = today;
-    const actions = actionsBetween(this.#state.market, book, { after: today.dateBefore, until: date });
-    const entitlements = this.#state.entitlements[book];
-    entitlements.push(...applyExDate(this.#state.holdings[book], actions));
-    for (const { symbol } of actions) this.#desks.conditional.endOnExDate(symbol);
-    for (const { cents } of takeDue(entitlements, date)) {
+    this.#applyExDates(book, today.day.date);
+    for (const { cents } of takeDue(this.#state.entitlements[book], today.day.date)) {
       this.#state.cash[bookRules[book].currency] += cents;
       today.lines.push(journalRow(DIVIDEND_TYPE, cents, localTime(today.day, actionsAt(today.day))));
     }
+  }
+
+  /**
+   * Returns the event of an ex-date on which the mainland trades, but Stock Connect is closed. Its prices fall, so the
+   * holdings must change too.
+   */
+  #closedExDate(market: Market): Event | undefined {
+    const { day, exDatesUntil: after } = this.#state.today[market];
+    const [exDate] = actionsBetween(this.#state.market, market, { after, until: day.date })
+      .map((action) => action.exDate).filter((date) => date < day.date).sort();
+    if (exDate === undefined) return undefined;
+    const at = actionsAt(day) - (Date.parse(day.date) - Date.parse(exDate));
+    return { at, run: () => this.#applyExDates(market, exDate) };
+  }
+
+  /** Processes the dividends and splits of a market up to an ex-date. */
+  #applyExDates(market: Market, until: string): void {
+    const today = this.#state.today[market];
+    const actions = actionsBetween(this.#state.market, market, { after: today.exDatesUntil, until });
+    today.exDatesUntil = until;
+    this.#state.entitlements[market].push(...applyExDate(this.#state.holdings[market], actions));
+    for (const { symbol } of actions) this.#desks.conditional.endOnExDate(symbol);
   }
 
   #close(book: Book): void {

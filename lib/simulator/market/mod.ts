@@ -4,7 +4,8 @@
  * The market has no clock and no randomness of its own. All views come from the same price path. So at one instant the
  * quote's last price, the last tick, the end of the time line and the close of the running minute bar are equal.
  *
- * - Before a day's open (from the order input hours on) the quote shows the previous close and no volume.
+ * - Before a day's open (from the order input hours on) the quote shows the previous close and no volume. On the ex-date
+ *   of a security, its quote does so from four in the morning, when the dividend or the split is booked.
  * - After the close the quote shows the day's bar until the next day starts.
  * - After the last stored bar, 2025-08-15, a generated continuation runs on the real trading days.
  * - After the end of the calendar, the market stays at its last close.

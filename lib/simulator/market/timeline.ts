@@ -18,6 +18,10 @@ import {
 export const FIRST_DATE = "2024-08-16";
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Hour of the local day at which the account's dividends and splits are booked, and its ex-date prices begin. */
+export const ACTIONS_HOUR = 4;
 
 /** A period of trading without a break, epoch milliseconds, the end excluded. */
 export interface Segment {
@@ -178,6 +182,12 @@ export class Timeline {
     }
     return low - 1;
   }
+}
+
+/** Returns when the dividends and splits of a day are booked. */
+export function actionsAt({ openAt, offset }: Pick<TradingDay, "openAt" | "offset">): number {
+  const midnight = Math.floor((openAt + offset) / DAY_MS) * DAY_MS - offset;
+  return midnight + ACTIONS_HOUR * 60 * MINUTE_MS;
 }
 
 /** Returns the last minute of a day that has begun by an instant, counted from 0; -1 before the open. */
