@@ -20,7 +20,7 @@ import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
 import { cancelOrder, expireOrders, fillOrder, rejectOrder, settleFill } from "./orders.ts";
 import { journalRow } from "./rows.ts";
-import { type Book, bookRules, books, dayAt, localTime } from "./sessions.ts";
+import { type Book, bookRules, books, dayAt, futureCloseAt, localTime } from "./sessions.ts";
 import { emptyDay, type State } from "./state.ts";
 import { wholeSecond } from "./tape.ts";
 
@@ -80,7 +80,7 @@ export class Engine {
 
   /**
    * Returns the next event whose time does not depend on the market: dividends and splits, the close or the clearing of
-   * any book, the end of a night session, or a scripted halt.
+   * any book, the end of a night session, the last close of a contract, or a scripted halt.
    */
   #nextFixed(): Event {
     const halt = this.#state.market.haltsAt[this.#halts];
@@ -97,6 +97,8 @@ export class Engine {
         : { at: this.#state.endOf(book, day), run: () => this.#close(book) };
       if (first === undefined || event.at < first.at) first = event;
     }
+    const expiry = this.#expiry();
+    if (expiry !== undefined && (first === undefined || expiry.at < first.at)) first = expiry;
     // There is always at least one book.
     return first ?? { at: Infinity, run: () => {} };
   }
@@ -220,6 +222,16 @@ export class Engine {
     today.exDatesUntil = until;
     this.#state.entitlements[market].push(...applyExDate(this.#state.holdings[market], actions));
     for (const { symbol } of actions) this.#desks.conditional.endOnExDate(symbol);
+  }
+
+  /** Returns the event that ends the open orders of the contracts whose last trading day it is. */
+  #expiry(): Event | undefined {
+    const { day } = this.#state.today.futures;
+    const orders = this.#state.openOrders("futures")
+      .filter(({ instrument: { future } }) => future?.lastTradingDay === day.date);
+    if (orders.length === 0) return undefined;
+    const run = () => orders.forEach((order) => cancelOrder(this.#state, order, "the contract has expired"));
+    return { at: futureCloseAt(day, day.date), run };
   }
 
   #close(book: Book): void {
