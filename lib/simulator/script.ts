@@ -16,6 +16,7 @@ import { listing } from "../facts/listings.ts";
 import { toUnits } from "./market/packing.ts";
 import { type Halt, type MarketPlan, MOST_PRICE, type Move } from "./market/scripted.ts";
 import {
+  futureTimeline,
   minuteAt,
   type Timeline,
   type TimelineName,
@@ -380,8 +381,9 @@ class Planner {
   }
 
   #timelineOf(symbol: string): Timeline {
-    const name = marketDays[listing(symbol)?.market ?? "futures"];
-    return timelineOf(this.#calendars, name);
+    const future = futureContract(symbol);
+    if (future !== undefined) return futureTimeline(this.#calendars, future.lastTradingDay);
+    return timelineOf(this.#calendars, marketDays[listing(symbol)?.market ?? "futures"]);
   }
 
   /** Returns the trading day and the instant of a local time. */

@@ -4,6 +4,8 @@ import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
 import { Refusal } from "../../lib/simulator/contract.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import type { ScriptEntry } from "../../lib/simulator/mod.ts";
+import { scriptPlan } from "../../lib/simulator/script.ts";
 import { ManualClock } from "../../lib/time.ts";
 
 const SECOND = 1_000;
@@ -14,9 +16,9 @@ const hk = (time: string, date = "2025-08-18") => Date.parse(`${date}T${time}+08
 const tencent = { market: "hk", symbol: "00700.HK", side: "buy", quantity: "100" };
 const DAY = shared.dayBar("00700.HK", "2025-08-18")!;
 
-function open(at: number, seed = 1) {
+function open(at: number, seed = 1, market = shared) {
   const clock = new ManualClock(at);
-  const broker = new Broker({ seed, clock, days: 5, market: shared });
+  const broker = new Broker({ seed, clock, days: 5, market });
   const place = (order: Record<string, unknown>) => {
     const { orderId } = broker.call("orders.place", { ...tencent, ...order }) as { orderId: string }; // the answer of the operation
     return orderId;
@@ -251,4 +253,39 @@ Deno.test("auctions give the same fills however often the broker is queried", ()
   const often = run(17 * SECOND);
   assertEquals(often, run(5 * 3_600 * SECOND));
   assert(often.fills.length > 0);
+});
+
+Deno.test("the opening auction does not know what happens in and after a halt", () => {
+  const script: ScriptEntry[] = [
+    { what: "halt", symbol: "00700.HK", at: "2025-08-18 09:30", for: "90m" },
+    { what: "price", symbol: "00700.HK", at: "2025-08-18 10:59", to: "640" },
+  ];
+  const halted = new SimulatedMarket({ seed: 1, plan: scriptPlan(script) });
+  assertEquals(halted.dayBar("00700.HK", "2025-08-18")?.open, "640.00"); // the first trade after the halt
+  const fillOf = (market: SimulatedMarket) => {
+    const desk = open(hk("09:10:00"), 1, market);
+    const id = desk.place({ orderType: "auction", price: "0" });
+    desk.to(hk("09:16:00"));
+    const limits = refused(() => desk.place({ orderType: "auction-limit", price: "300" }));
+    desk.to(hk("09:25:00"));
+    return [limits, desk.fillsOf(id)];
+  };
+  assertEquals(fillOf(halted), fillOf(shared));
+});
+
+Deno.test("an auction does not match a stock whose halt begins in the second of the match", () => {
+  for (const [seed, enter, start] of [[49, "09:10:00", "09:21"], [128, "16:03:00", "16:09"]] as const) {
+    const script: ScriptEntry[] = [{
+      what: "halt",
+      symbol: "00700.HK",
+      at: `2025-08-18 ${start}`,
+      for: "3m",
+    }];
+    const halted = new SimulatedMarket({ seed, plan: scriptPlan(script) });
+    assertEquals(matchOf(seed, { enter }), `${start}:00`);
+    const desk = open(hk(enter), seed, halted);
+    const id = desk.place({ orderType: "auction", price: "0" });
+    desk.to(hk("16:30:00"));
+    assertEquals([desk.status(id), desk.fillsOf(id).length], ["cancelled", 0], start);
+  }
 });

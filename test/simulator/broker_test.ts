@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { add, type Decimal, DecimalSum, multiply, subtract } from "../../lib/decimal.ts";
+import { add, type Decimal, DecimalSum, multiply, round, subtract } from "../../lib/decimal.ts";
 import type { Market } from "../../lib/dictionaries/market.ts";
 import type { AlgoOrder } from "../../lib/operations/algo.ts";
 import type { Funds, Holding } from "../../lib/operations/account.ts";
@@ -624,6 +624,39 @@ Deno.test("an index future trades until 16:00 on its last day, and on other days
   assertEquals(refusal(() => buy("HHI2508.HK")).text, "current time does not allow entrust");
   desk.clock.set(Date.parse("2025-08-28T08:29:59Z"));
   buy("HHI2509.HK");
+});
+
+Deno.test("the orders of an index future end at 16:00 on its last day, and its positions are settled at that price", () => {
+  const desk = open(Date.parse("2025-08-28T07:30:00Z"));
+  const symbol = "HHI2508.HK";
+  const order = { symbol, orderType: "limit", validity: "day", side: "buy", quantity: "1" };
+  const far = String(Math.floor(Number(shared.lastPrice(symbol, desk.clock.now())) * 0.97));
+  const place = (more: object) =>
+    ask<{ orderId: string }>(desk.broker, "futures.place", { ...order, price: far, ...more }).orderId;
+  place({ orderType: "market", price: "0" });
+  const ends = [
+    place({}),
+    place({ session: "after-hours" }),
+    place({ validity: "until-expiry" }),
+    place({ validity: "until-date", validUntil: "2025-09-30", session: "after-hours" }),
+  ];
+  const lasts = place({ symbol: "HHI2509.HK" });
+  const status = (id: string) =>
+    ask<FuturesOrder[]>(desk.broker, "futures.ordersToday", {}).find(({ orderId }) => orderId === id)?.status;
+  desk.clock.set(Date.parse("2025-08-28T07:59:59Z"));
+  assertEquals([...ends, lasts].map(status), Array(5).fill("accepted"));
+  desk.clock.set(Date.parse("2025-08-28T08:00:00Z"));
+  assertEquals([...ends, lasts].map(status), [...Array(4).fill("cancelled"), "accepted"]);
+
+  const [fill] = ask<FuturesOrder[]>(desk.broker, "futures.fillsToday", {});
+  const cash = () => ask<{ funds: Record<string, string> }>(desk.broker, "futures.funds", {}).funds.cash!;
+  const before = cash();
+  desk.clock.set(Date.parse("2025-08-28T09:14:59Z"));
+  assertEquals(cash(), before);
+  desk.clock.set(Date.parse("2025-08-28T09:15:00Z"));
+  const at16 = (of: string) => shared.lastPrice(of, Date.parse("2025-08-28T08:00:00Z"));
+  const gain = multiply(subtract(at16(symbol), fill!.fillPrice!), "50");
+  assertEquals(round(subtract(cash(), before), 2, "exact"), round(gain, 2, "exact"));
 });
 
 Deno.test("Broker reaches the same state however often it is queried in between", () => {

@@ -14,6 +14,7 @@ import type { ScriptEntry } from "../../lib/simulator/mod.ts";
 import { scriptPlan } from "../../lib/simulator/script.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { all, always } from "./asked.ts";
+import { hk, open as openDesk } from "./desk.ts";
 
 const market = new SimulatedMarket({ seed: 1 });
 const mic = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" } as const;
@@ -231,4 +232,114 @@ Deno.test("script dividend and split: prices fall on the day, and the account ge
   const had = cash();
   moveTo("2025-08-25 10:00"); // the pay day is a Saturday
   assertEquals(subtract(cash(), had), round(multiply(tencent.quantity!, "60"), 2, "exact"));
+});
+
+Deno.test("on the morning of a split, the price fits the new number of shares as soon as they are booked", () => {
+  const script: ScriptEntry[] = [
+    { what: "split", symbol: "00700.HK", on: "2025-08-19", ratio: "5:1" },
+    { what: "split", symbol: "600519.SH", on: "2025-08-19", ratio: "2:1" },
+  ];
+  const desk = openDesk(hk("2025-08-18", "10:00:00"), {
+    market: new SimulatedMarket({ seed: 1, plan: scriptPlan(script) }),
+  });
+  const { market } = desk.broker;
+  desk.place({
+    market: "hk",
+    symbol: "00700.HK",
+    side: "buy",
+    orderType: "enhanced-limit",
+    quantity: "1000",
+    price: "594",
+  });
+  const look = (time: string) => {
+    desk.to(hk("2025-08-19", time));
+    const held = desk.ask<Holding[]>("account.holdings", { market: "hk" })
+      .find(({ symbol }) => symbol === "00700.HK")!;
+    return { quantity: Number(held.quantity), price: Number(held.lastPrice), ...desk.funds("hk") };
+  };
+  const before = look("03:59:59");
+  assert(before.price > 500 && before.quantity >= 1000, `${before.price}`);
+  for (const time of ["04:00:00", "08:30:00", "08:59:59", "09:00:00"]) {
+    const { quantity, price, totalAssets } = look(time);
+    assertEquals([quantity, price], [5 * before.quantity, before.price / 5], time);
+    assert(Math.abs(Number(totalAssets) - Number(before.totalAssets)) < 1, time);
+  }
+  const views = (symbol: string, time: string) => {
+    const now = hk("2025-08-19", time);
+    const { lastPrice, previousClose, volume } = market.quote(symbol, now);
+    return [lastPrice === previousClose && volume === "0", Number(market.previousClose(symbol, now))];
+  };
+  const close = (symbol: string) => Number(market.dayBar(symbol, "2025-08-18")!.close);
+  for (const time of ["04:00:00", "09:14:59", "09:15:00"]) {
+    assertEquals(views("600519.SH", time), [true, Math.round(close("600519.SH") * 50) / 100], time);
+  }
+  // The quotes of other stocks, and those before the booking, show the day before.
+  assertEquals([views("600519.SH", "03:59:59")[0], views("00941.HK", "08:59:59")[0]], [false, false]);
+  assertEquals(views("00941.HK", "09:00:00"), [true, close("00941.HK")]);
+});
+
+Deno.test("on the morning of a split, a trailing stop begins at the new price, and a short position keeps its reserve", () => {
+  const script: ScriptEntry[] = [{ what: "split", symbol: "09988.HK", on: "2025-08-19", ratio: "10:1" }];
+  const desk = openDesk(hk("2025-08-18", "10:00:00"), {
+    market: new SimulatedMarket({ seed: 1, plan: scriptPlan(script) }),
+    shorts: true,
+  });
+  const order = { market: "hk", symbol: "09988.HK", orderType: "enhanced-limit" };
+  const ask = desk.broker.market.orderBook("09988.HK", desk.now()).asks[0]!.price; // the market is open
+  desk.place({ ...order, side: "short-open", quantity: "3000", price: ask.toFixed(2) });
+  desk.to(hk("2025-08-19", "03:59:59"));
+  const had = desk.funds("hk");
+  assert(Number(had.frozen) > 500_000, had.frozen);
+  desk.to(hk("2025-08-19", "08:30:00"));
+  const { frozen, available } = desk.funds("hk");
+  // The new price is on the grid of prices: 11.99 instead of 11.99 and a fraction.
+  const [reserve, free] = [Number(frozen) / Number(had.frozen), Number(available) / Number(had.available)];
+  assert(Math.abs(reserve - 1) < 0.005 && Math.abs(free - 1) < 0.005, `${frozen} ${available}`);
+  desk.place({
+    ...order,
+    side: "short-close",
+    orderType: "trailing-stop-market",
+    quantity: "30000",
+    triggerValue: "10",
+    trailBy: "percentage",
+    validDays: 5,
+  });
+  desk.to(hk("2025-08-19", "15:00:00"));
+  const [stop] = desk.ask<{ rows: ConditionalOrder[] }>("conditionalOrders.today", { market: "hk" }).rows;
+  assertEquals([stop?.status, desk.orders("hk").length], ["pending", 0]);
+});
+
+Deno.test("an ex-date on which Stock Connect is closed changes price and holding at the same time", () => {
+  const symbol = "600519.SH";
+  const script: ScriptEntry[] = [{ what: "split", symbol, on: "2025-07-01", ratio: "2:1" }]; // a holiday in Hong Kong
+  const desk = openDesk(hk("2025-06-30", "20:00:00"), {
+    market: new SimulatedMarket({ seed: 1, plan: scriptPlan(script) }),
+    days: 30,
+  });
+  const look = () => {
+    const held = desk.ask<Holding[]>("account.holdings", { market: "shanghai" })
+      .find((each) => each.symbol === symbol);
+    return [Number(held?.quantity), Number(desk.funds("shanghai").totalAssets)] as const;
+  };
+  const [quantity, assets] = look();
+  assert(quantity > 0);
+  for (const time of ["2025-07-01 04:00", "2025-07-01 10:00", "2025-07-02 03:59", "2025-07-02 10:00"]) {
+    desk.to(at(time));
+    const [later, total] = look();
+    assertEquals(later, 2 * quantity, time);
+    assert(Math.abs(total / assets - 1) < 0.05, `${time} ${total}`);
+  }
+});
+
+Deno.test("on an ex-date the price falls by the dividend at four in the morning, and the cash comes on the pay day", () => {
+  const { broker, moveTo, place, held, cash } = open("2025-05-15 15:00");
+  place("00700.HK", "200", "530");
+  moveTo("2025-05-16 03:59");
+  const [price, had] = [held("00700.HK")!.lastPrice!, cash()];
+  assertEquals(price, "520.00");
+  for (const time of ["04:00", "08:59", "09:00"]) {
+    moveTo(`2025-05-16 ${time}`);
+    assertEquals([held("00700.HK")?.lastPrice, cash()], ["515.50", had], time);
+  }
+  assertEquals(broker.market.previousClose("00700.HK", at("2025-05-16 04:00")), "515.50");
 });

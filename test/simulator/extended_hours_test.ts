@@ -65,6 +65,20 @@ Deno.test("a scripted gap moves the sessions before it, and a scripted halt stop
   assertStringIncludes(refused(() => desk.place({ ...apple, side: "buy", price: "200" })), "halted");
 });
 
+Deno.test("pre-market prices do not know what happens in and after a halt at the open", () => {
+  const plan = scriptPlan([
+    { what: "halt", symbol: "AAPL", at: `${NEXT} 09:30`, for: "1h" },
+    { what: "price", symbol: "AAPL", at: `${NEXT} 10:29`, to: "300" },
+  ]);
+  const halted = new SimulatedMarket({ seed: 1, plan });
+  assert(Number(halted.dayBar("AAPL", NEXT)!.open) > 299); // the first trade after the halt
+  const sessions = (of: SimulatedMarket) => [
+    ends(of, "AAPL", newYork(DATE, "16:00:00"), newYork(DATE, "20:00:00")),
+    ends(of, "AAPL", newYork(NEXT, "04:00:00"), newYork(NEXT, "09:30:00") - SECOND),
+  ];
+  assertEquals(sessions(halted), sessions(market));
+});
+
 Deno.test("an order for extended hours is filled before the open and after the close, with the rule and the session", () => {
   for (const [time, session] of [["08:00:00", "pre-market"], ["17:00:00", "after-hours"]] as const) {
     const at = newYork(DATE, time);

@@ -404,6 +404,46 @@ Deno.test("futures follow one index and meet it on the last trading day", pure, 
   );
 });
 
+Deno.test(
+  "the prices of an index future end at 16:00 on its last trading day, and at 16:30 on other days",
+  pure,
+  () => {
+    const [expiring, other, last] = ["HSI2508.HK", "HSI2509.HK", "2025-08-28"] as const;
+    const [at16, at1630] = [hk(`${last}T16:00:00`), hk(`${last}T16:30:00`)];
+    const prints = market.prints(expiring, hk(`${last}T09:00:00`), at1630);
+    assertEquals(market.prints(expiring, at16 - 1, at1630), []);
+    assert(market.prints(other, at16 - 1, at1630).length > 100);
+    assert(market.prints(expiring, hk("2025-08-27T16:00:00"), hk("2025-08-27T16:30:00")).length > 100);
+    assertEquals([
+      market.isOpen(expiring, at16 - 1),
+      market.isOpen(expiring, at16),
+      market.isOpen(other, at16),
+    ], [
+      true,
+      false,
+      true,
+    ]);
+    const prices = prints.map(({ price }) => Number(price));
+    const bar = market.dayBar(expiring, last)!;
+    assertEquals([bar.open, bar.high, bar.low, bar.close].map(Number), [
+      prices[0],
+      Math.max(...prices),
+      Math.min(...prices),
+      prices.at(-1),
+    ]);
+    assertEquals(Number(bar.volume), prints.reduce((sum, { volume }) => sum + Number(volume), 0));
+    for (const at of [at16, at1630, hk("2025-09-01T10:00:00")]) {
+      assertEquals(market.lastPrice(expiring, at), bar.close);
+      assertEquals(
+        market.bars(expiring, { interval: "day", at, limit: 1 })[0]?.closePrice,
+        Number(bar.close),
+      );
+      assertEquals(market.quote(expiring, at).volume, bar.volume);
+    }
+    assertEquals(market.bars(expiring, { interval: "1m", at: at1630, limit: 1 }).at(-1)?.time, "15:59");
+  },
+);
+
 Deno.test("optionExpiries() are Fridays, or the Thursday before a holiday", pure, () => {
   const at = ny("2025-08-15T11:00:00");
   assertEquals(market.optionExpiries("AAPL", at), [

@@ -4,7 +4,8 @@
  *
  * The seed decides in which second an auction matches (the same second for all stocks), and its volume. The opening
  * auction matches at the day's open and the closing auction at the day's close, so all other data of the day agree with
- * them.
+ * them. If a script halts the stock at the open, the opening auction matches at the price at which the stock would have
+ * opened.
  *
  * @module
  */
@@ -81,9 +82,16 @@ export class Auctions {
     return ends.find(([, end]) => at < end)?.[0] ?? "closed";
   }
 
-  /** Returns the price and the volume of an auction's match. */
-  match(symbol: string, { date }: BookDay, auction: AuctionName): { price: bigint; volume: bigint } {
-    const bar = this.#market.dayBar(symbol, date);
+  /** Returns the price and the volume of an auction's match; `undefined` if the stock is halted then. */
+  match(symbol: string, day: BookDay, auction: AuctionName): { price: bigint; volume: bigint } | undefined {
+    return this.#market.isHalted(symbol, this.matchAt(day, auction))
+      ? undefined
+      : this.#termsOf(symbol, day, auction);
+  }
+
+  #termsOf(symbol: string, { date }: BookDay, auction: AuctionName): { price: bigint; volume: bigint } {
+    // The opening auction cannot know what happens in a halt after it.
+    const bar = this.#market.dayBar(symbol, date, { unhalted: auction === "opening" });
     if (bar === undefined) return { price: 0n, volume: 0n };
     const [low, high] = PART_OF_DAY[auction];
     const part = low + (high - low) * this.#stream(symbol, date, `volume:${auction}`)();
@@ -105,7 +113,7 @@ export class Auctions {
     if (reference === undefined) return undefined;
     if (phase === "opening") return around(reference, 15n);
     if (phase === "closing") return around(reference, 5n);
-    const { price } = this.match(symbol, day, phase === "opening-locked" ? "opening" : "closing");
+    const { price } = this.#termsOf(symbol, day, phase === "opening-locked" ? "opening" : "closing");
     const step = readPrice(this.#market.tickSize(symbol, day.date, writePrice(price)));
     const next = this.#stream(symbol, day.date, `book:${phase}`);
     const steps = () => BigInt(LEAST_STEPS + Math.floor(next() * (MOST_STEPS - LEAST_STEPS + 1)));

@@ -1,9 +1,10 @@
 /**
  * Applies dividends and splits to the account: holdings change on the ex-date, and cash arrives on the pay day.
  *
- * Both happen at four in the morning of a trading day, local time. Dividends are paid without tax and without fees, and
- * a fraction of a share after a split is dropped. The journal line has the type `settlement-funds`, because the API
- * document has no type for dividends.
+ * Both happen at four in the morning of a trading day, local time. From then on, quotes show the price after the
+ * dividend or the split (`market/state.ts`). Dividends are paid without tax and without fees, and a fraction of a share
+ * after a split is dropped. The journal line has the type `settlement-funds`, because the API document has no type for
+ * dividends.
  *
  * @module
  */
@@ -12,23 +13,15 @@ import { listing } from "../../facts/listings.ts";
 import type { FundJournalType } from "../../dictionaries/fund_journal_type.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import type { SimulatedMarket } from "../market/mod.ts";
+import { ACTIONS_HOUR } from "../market/timeline.ts";
 import { amountOf, readPrice } from "./money.ts";
 import type { Entitlement, Holding } from "./past.ts";
-import { type BookDay, HOUR_MS } from "./sessions.ts";
-
-/** Hour of the local day at which dividends and splits are processed. */
-const HOUR = 4;
 
 /** The second of the local day at which dividends and splits are processed. */
-export const ACTIONS_SECOND = HOUR * 3600;
+export const ACTIONS_SECOND = ACTIONS_HOUR * 3600;
 
 /** The type of a dividend's journal line. */
 export const DIVIDEND_TYPE: FundJournalType = "settlement-funds";
-
-/** Returns when the dividends and splits of a day are processed. */
-export function actionsAt({ date, offset }: BookDay): number {
-  return Date.parse(`${date}T00:00:00Z`) - offset + HOUR * HOUR_MS;
-}
 
 /** Returns a market's dividends and splits whose ex-dates are later than `after` and not later than `until`. */
 export function actionsBetween(

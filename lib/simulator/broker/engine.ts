@@ -9,17 +9,19 @@
  *
  * @module
  */
+import type { Market } from "../../dictionaries/market.ts";
 import type { AlgoDesk } from "./algo.ts";
 import { clearMarket } from "./clearing.ts";
 import { HALTED_TEXT } from "./checks.ts";
 import type { ConditionalDesk } from "./conditional.ts";
-import { actionsAt, actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
+import { actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
+import { actionsAt } from "../market/timeline.ts";
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, leftOf, type LiveOrder, reachesExchange } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
 import { cancelOrder, expireOrders, fillOrder, finishAmend, rejectOrder, settleFill } from "./orders.ts";
 import { journalRow } from "./rows.ts";
-import { type Book, bookRules, books, dayAt, localTime } from "./sessions.ts";
+import { type Book, bookRules, books, dayAt, futureCloseAt, localTime } from "./sessions.ts";
 import { shortRefusal } from "./shorts.ts";
 import { emptyDay, type State } from "./state.ts";
 import { wholeSecond } from "./tape.ts";
@@ -80,7 +82,7 @@ export class Engine {
 
   /**
    * Returns the next event whose time does not depend on the market: dividends and splits, the close or the clearing of
-   * any book, the end of a night session, or a scripted halt.
+   * any book, the end of a night session, the last close of a contract, or a scripted halt.
    */
   #nextFixed(): Event {
     const halt = this.#state.market.haltsAt[this.#halts];
@@ -88,7 +90,7 @@ export class Engine {
     for (const book of books) {
       const { day, actionsDone, closed } = this.#state.today[book];
       const event = !actionsDone
-        ? {
+        ? (book === "futures" ? undefined : this.#closedExDate(book)) ?? {
           at: book === "futures" ? day.extended[0]?.to ?? actionsAt(day) : actionsAt(day),
           run: () => this.#processActions(book),
         }
@@ -97,6 +99,8 @@ export class Engine {
         : { at: this.#state.endOf(book, day), run: () => this.#close(book) };
       if (first === undefined || event.at < first.at) first = event;
     }
+    const expiry = this.#expiry();
+    if (expiry !== undefined && (first === undefined || expiry.at < first.at)) first = expiry;
     // There is always at least one book.
     return first ?? { at: Infinity, run: () => {} };
   }
@@ -214,15 +218,43 @@ export class Engine {
     today.actionsDone = true;
     // Day orders of the night session expire when the session ends.
     if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
-    const { day: { date } } = today;
-    const actions = actionsBetween(this.#state.market, book, { after: today.dateBefore, until: date });
-    const entitlements = this.#state.entitlements[book];
-    entitlements.push(...applyExDate(this.#state.holdings[book], actions));
-    for (const { symbol } of actions) this.#desks.conditional.endOnExDate(symbol);
-    for (const { cents } of takeDue(entitlements, date)) {
+    this.#applyExDates(book, today.day.date);
+    for (const { cents } of takeDue(this.#state.entitlements[book], today.day.date)) {
       this.#state.cash[bookRules[book].currency] += cents;
       today.lines.push(journalRow(DIVIDEND_TYPE, cents, localTime(today.day, actionsAt(today.day))));
     }
+  }
+
+  /**
+   * Returns the event of an ex-date on which the mainland trades, but Stock Connect is closed. Its prices fall, so the
+   * holdings must change too.
+   */
+  #closedExDate(market: Market): Event | undefined {
+    const { day, exDatesUntil: after } = this.#state.today[market];
+    const [exDate] = actionsBetween(this.#state.market, market, { after, until: day.date })
+      .map((action) => action.exDate).filter((date) => date < day.date).sort();
+    if (exDate === undefined) return undefined;
+    const at = actionsAt(day) - (Date.parse(day.date) - Date.parse(exDate));
+    return { at, run: () => this.#applyExDates(market, exDate) };
+  }
+
+  /** Processes the dividends and splits of a market up to an ex-date. */
+  #applyExDates(market: Market, until: string): void {
+    const today = this.#state.today[market];
+    const actions = actionsBetween(this.#state.market, market, { after: today.exDatesUntil, until });
+    today.exDatesUntil = until;
+    this.#state.entitlements[market].push(...applyExDate(this.#state.holdings[market], actions));
+    for (const { symbol } of actions) this.#desks.conditional.endOnExDate(symbol);
+  }
+
+  /** Returns the event that ends the open orders of the contracts whose last trading day it is. */
+  #expiry(): Event | undefined {
+    const { day } = this.#state.today.futures;
+    const orders = this.#state.openOrders("futures")
+      .filter(({ instrument: { future } }) => future?.lastTradingDay === day.date);
+    if (orders.length === 0) return undefined;
+    const run = () => orders.forEach((order) => cancelOrder(this.#state, order, "the contract has expired"));
+    return { at: futureCloseAt(day, day.date), run };
   }
 
   #close(book: Book): void {

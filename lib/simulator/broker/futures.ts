@@ -27,7 +27,7 @@ import {
 import { filledOf, isOpen, type LiveFill, type LiveOrder, mostLeftOf } from "./live_order.ts";
 import { amountOf, meanPrice, readPrice, writeCents } from "./money.ts";
 import { addOrder, checkUnamended, findOpen, requestAmend, requestCancel } from "./orders.ts";
-import { isExtendedAt, MINUTE_MS } from "./sessions.ts";
+import { futureCloseAt, isExtendedAt, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { Tape } from "./tape.ts";
 
@@ -171,14 +171,15 @@ export class FuturesDesk {
   /** Moves the day into history, except orders that stay open after this day. */
   clear(): void {
     const today = this.#state.today.futures;
-    const { date, closeAt } = today.day;
+    const { day } = today;
+    const { date } = day;
     const done = today.orders.filter((order) => !isOpen(order));
     this.#account.orders.append(date, done.map((order) => futuresRow(order)));
     this.#account.fills.append(
       date,
       today.fills.map(({ order, fill }) => futuresRow(order, { ...fill, date })),
     );
-    this.#account.settle(date, (symbol) => this.#tape.price(symbol, closeAt));
+    this.#account.settle(date, (symbol) => this.#tape.price(symbol, futureCloseAt(day, date)));
     for (const { id } of done) this.#state.byId.delete(id);
   }
 
@@ -205,8 +206,7 @@ export class FuturesDesk {
     const hasNight = (future?.lastTradingDay ?? "") > dateBefore;
     if (extended && hasNight && isExtendedAt(day, this.#state.now)) return;
     const from = day.openAt - LEAD_MS;
-    // On its last day, a contract trades until 16:00, half an hour less than the others.
-    const until = day.closeAt - (future?.lastTradingDay === day.date ? 30 * MINUTE_MS : 0);
+    const until = futureCloseAt(day, future?.lastTradingDay);
     if (this.#state.now < from || this.#state.now >= until) throw refused(CLOSED_TEXT);
   }
 

@@ -205,8 +205,11 @@ export class Matching {
     const { instrument: { symbol, lotSize }, book, day } = order;
     // The unfilled part of an order in the opening auction becomes a limit order in continuous trading.
     if (auction === "opening") order.readyAt = day.openAt;
-    const { price, volume } = this.#auctions.match(symbol, day, auction);
-    if (!reaches(order, price) || this.#isShortBelow(order, auction)) return undefined;
+    const terms = this.#auctions.match(symbol, day, auction);
+    if (terms === undefined || !reaches(order, terms.price) || this.#isShortBelow(order, auction)) {
+      return undefined;
+    }
+    const { price, volume } = terms;
     const key = `${symbol} ${auction}`;
     const lot = BigInt(lotSize);
     const isLast = order.price !== 0n && limitOf(order) === price;

@@ -32,6 +32,8 @@ export const markets: readonly Market[] = ["hk", "us", "shanghai", "shenzhen"];
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+/** From the close of the stocks to the close of the index futures. */
+const FUTURE_TAIL = 30 * MINUTE_MS;
 
 interface BookRules {
   mic: Mic;
@@ -86,7 +88,7 @@ function build(calendars: Calendars, book: Book, session: Session): BookDay {
   // Index futures start a quarter of an hour before the stocks and end half an hour after them.
   const isFutures = book === "futures";
   const openAt = session.openAt - (isFutures ? 15 * MINUTE_MS : 0);
-  const closeAt = session.closeAt + (isFutures ? 30 * MINUTE_MS : 0);
+  const closeAt = session.closeAt + (isFutures ? FUTURE_TAIL : 0);
   const offset = Date.parse(`${session.date}T${session.open}:00Z`) - session.openAt;
   const at = (time: string) => Date.parse(`${session.date}T${time}:00Z`) - offset;
   const stops = [openAt, ...session.breaks.flatMap(({ from, to }) => [at(from), at(to)]), closeAt];
@@ -105,6 +107,11 @@ function extendedOf(calendars: Calendars, book: Book, session: Session): BookDay
     names.flatMap((name) => extendedPeriod(name, of) ?? []);
   if (book === "us") return periods(session, "pre-market", "after-hours");
   return book === "futures" ? periods(calendars.previousSession("XHKG", session.date), "night") : [];
+}
+
+/** Returns when a future closes on a day: on its last trading day with the stocks, half an hour before the others. */
+export function futureCloseAt({ date, closeAt }: BookDay, lastTradingDay: string | undefined): number {
+  return closeAt - (lastTradingDay === date ? FUTURE_TAIL : 0);
 }
 
 /** Returns whether an instant is in a session of a day outside the regular hours. */

@@ -63,6 +63,8 @@ interface Today {
   day: BookDay;
   /** Date of the trading day before. */
   dateBefore: string;
+  /** The last ex-date whose dividends and splits have been processed. */
+  exDatesUntil: string;
   /** Whether the day's dividends and splits have been processed. */
   actionsDone: boolean;
   /** Whether the day's orders have already expired. */
@@ -80,6 +82,7 @@ export function emptyDay(day: BookDay, dateBefore: string): Today {
   return {
     day,
     dateBefore,
+    exDatesUntil: dateBefore,
     actionsDone: false,
     closed: false,
     lines: [],

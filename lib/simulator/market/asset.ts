@@ -37,6 +37,13 @@ export interface Asset {
   reference?(index: number): number;
   /** Returns whether a script has stopped trading at an instant; absent without a script. */
   isHalted?(at: number): boolean;
+  /** Returns the bar that a day would have if the script did not stop trading; absent without a script. */
+  unhaltedBar?(index: number): UnitBar;
+}
+
+/** Returns the bar of a day without the halts of a script. Its open is known before the open, whatever happens later. */
+export function unhaltedBar(asset: Asset, index: number): UnitBar {
+  return asset.unhaltedBar?.(index) ?? asset.bar(index);
 }
 
 /**

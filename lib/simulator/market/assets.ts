@@ -13,12 +13,12 @@ import { optionValue } from "./black_scholes.ts";
 import { gridOf, indexGrid, UNITS } from "./grid.ts";
 import { daysBetween, findOption, pricingOn } from "./option_chain.ts";
 import type { UnitBar } from "./packing.ts";
-import { type DayPath, followPath, LEAST_PER_MINUTE, makePath } from "./path.ts";
+import { barOf, type DayPath, followPath, LEAST_PER_MINUTE, makePath, shortenPath } from "./path.ts";
 import { bell, hashText, mix } from "./random.ts";
 import { type MarketPlan, scripted } from "./scripted.ts";
 import { type Asset, referenceClose } from "./asset.ts";
 import { type BarSeries, IndexSeries, StockSeries } from "./series.ts";
-import { type TimelineName, timelineOf } from "./timeline.ts";
+import { futureTimeline, type TimelineName, timelineOf } from "./timeline.ts";
 
 const TIMELINE: Record<Market, TimelineName> = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" };
 
@@ -144,7 +144,7 @@ export class Assets {
   #future(symbol: string): Asset | undefined {
     const contract = futureContract(symbol);
     if (contract === undefined) return undefined;
-    const timeline = timelineOf(this.#calendars, "HKFUT");
+    const timeline = futureTimeline(this.#calendars, contract.lastTradingDay);
     const { series } = this.#index(contract.index);
     const daysLeft = (index: number) =>
       Math.max(0, daysBetween(timeline.day(index).date, contract.lastTradingDay));
@@ -154,9 +154,19 @@ export class Assets {
     };
     const volumeOn = (index: number) => {
       const noise = Math.exp(0.2 * bell(randomFrom(this.#key(`volume:${symbol}`, index))));
-      const least = LEAST_PER_MINUTE * timeline.day(index).minutes;
+      const least = LEAST_PER_MINUTE * timelineOf(this.#calendars, "HKFUT").day(index).minutes;
       return Math.round(least + 90_000 * noise * Math.exp(-daysLeft(index) / 15));
     };
+    const isLast = (index: number) => timeline.day(index).date === contract.lastTradingDay;
+    const pathOn = (index: number) => {
+      const path = followPath(this.#indexPath(contract.index, index), {
+        price: priceOn(index),
+        volume: volumeOn(index),
+        key: this.#key(symbol, index),
+      });
+      return isLast(index) ? shortenPath(path, timeline.day(index)) : path;
+    };
+    let lastBar: UnitBar | undefined;
     const { name, nameTc, nameSc, dataType, currency, multiplier } = contract;
     const named = { symbol, name, nameTc, nameSc, dataType, currency, multiplier };
     return {
@@ -167,13 +177,11 @@ export class Assets {
       outstanding: 100_000,
       describe: () => ({ ...named, kind: "future", market: "hk", lotSize: 1, future: contract }),
       grid: (date) => gridOf("hk", date, "future"),
-      bar: (index) => followBar(series.bar(index), priceOn(index), volumeOn(index)),
-      path: (index) =>
-        followPath(this.#indexPath(contract.index, index), {
-          price: priceOn(index),
-          volume: volumeOn(index),
-          key: this.#key(symbol, index),
-        }),
+      bar: (index) =>
+        isLast(index)
+          ? lastBar ??= barOf(pathOn(index))
+          : followBar(series.bar(index), priceOn(index), volumeOn(index)),
+      path: pathOn,
     };
   }
 

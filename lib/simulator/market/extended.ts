@@ -11,7 +11,7 @@
  */
 import type { Calendars, ExtendedSession } from "../../calendars/mod.ts";
 import { randomFrom } from "../../time.ts";
-import { type Asset, referenceClose } from "./asset.ts";
+import { type Asset, referenceClose, unhaltedBar } from "./asset.ts";
 import type { UnitBar } from "./packing.ts";
 import { LEAST_PER_MINUTE, makePath } from "./path.ts";
 import { bell, hashText, mix } from "./random.ts";
@@ -65,11 +65,12 @@ export function extendedAsset(asset: Asset, { session, calendars, seed }: Extend
     const { close, high, low } = asset.bar(day);
     if (day + 1 >= asset.timeline.days.length) return close;
     const next = randomFrom(mix(seed, hashText(`between ${asset.symbol}`), day));
-    const move = Math.log(asset.bar(day + 1).open / referenceClose(asset, day + 1));
+    const move = Math.log(unhaltedBar(asset, day + 1).open / referenceClose(asset, day + 1));
     return close * Math.exp((0.2 + 0.6 * next()) * move + 0.05 * bell(next) * (high - low) / close);
   };
   const ends = (day: number): [number, number] => {
-    const { open, close } = asset.bar(day);
+    const { close } = asset.bar(day);
+    const { open } = unhaltedBar(asset, day);
     if (session === "after-hours") return [close, between(day)];
     if (session === "pre-market") {
       const from = day === 0
@@ -77,7 +78,7 @@ export function extendedAsset(asset: Asset, { session, calendars, seed }: Extend
         : between(day - 1) * referenceClose(asset, day) / asset.bar(day - 1).close;
       return [from, open];
     }
-    return [close, asset.bar(Math.min(day + 1, asset.lastIndex)).open];
+    return [close, unhaltedBar(asset, Math.min(day + 1, asset.lastIndex)).open];
   };
   const bar = (index: number): UnitBar => {
     const { date, minutes } = timeline.day(index);

@@ -5,7 +5,8 @@
  * quote's last price, the last tick, the end of the time line and the close of the running minute bar are equal.
  *
  * - From the start of the order input or pre-market hours until the open, the quote shows the previous close and no
- *   volume.
+ *   volume. On the ex-date of a security, its quote does so from four in the morning, when the dividend or the split is
+ *   booked.
  * - After the close the quote shows the day's bar until the next day starts.
  * - After the last stored bar (2025-08-15), the prices are generated, for the real trading days.
  * - After the end of the calendar, the market stays at its last close.
@@ -24,7 +25,7 @@ import { compare, type Decimal } from "../../decimal.ts";
 import { type CorporateAction, corporateActions } from "../../facts/corporate_actions.ts";
 import { type FutureContract, futureContracts, optionUnderlyings } from "../../facts/contracts.ts";
 import { formatOptionCode, type OptionTerms } from "../../operations/option_code.ts";
-import { type Asset, referenceClose } from "./asset.ts";
+import { type Asset, referenceClose, unhaltedBar } from "./asset.ts";
 import { Assets } from "./assets.ts";
 import { type BarQuery, makeBars } from "./bars.ts";
 import type { OptionInputs } from "./black_scholes.ts";
@@ -232,12 +233,18 @@ export class SimulatedMarket {
     return toDecimal(previousClose, asset.places);
   }
 
-  /** Returns the full bar of a day, or `undefined` if the instrument did not trade. */
-  dayBar(symbol: string, date: string): DayBar | undefined {
+  /**
+   * Returns the full bar of a day, or `undefined` if the instrument did not trade.
+   *
+   * @param options.unhalted Whether to return the bar that the day would have without scripted halts. @default false
+   */
+  dayBar(symbol: string, date: string, { unhalted = false } = {}): DayBar | undefined {
     const asset = this.#asset(symbol);
     const day = asset.timeline.on(date);
     if (day === undefined || day.index > asset.lastIndex) return undefined;
-    const { open, high, low, close, volume } = asset.bar(day.index);
+    const { open, high, low, close, volume } = unhalted
+      ? unhaltedBar(asset, day.index)
+      : asset.bar(day.index);
     const write = (price: number) => toDecimal(price, asset.places);
     return {
       date,

@@ -216,6 +216,24 @@ export function followPath(
   };
 }
 
+/** Returns the first part of a path, for a day that ends earlier. */
+export function shortenPath(path: DayPath, day: TradingDay): DayPath {
+  const [open, high, low, close] = [path.open, path.high, path.low, path.close]
+    .map((row) => row.slice(0, day.minutes)) as [Int32Array, Int32Array, Int32Array, Int32Array]; // four columns
+  return { ...path, day, open, high, low, close, volume: path.volume.slice(0, day.minutes) };
+}
+
+/** Returns the bar of a whole path. */
+export function barOf({ open, high, low, close, volume }: DayPath): UnitBar {
+  return {
+    open: open[0] ?? 0,
+    high: Math.max(...high),
+    low: Math.min(...low),
+    close: close.at(-1) ?? 0,
+    volume: volume.reduce((sum, each) => sum + each, 0),
+  };
+}
+
 /** Totals of a day up to an instant. Turnover is price units times shares. */
 export interface Totals {
   last: number;

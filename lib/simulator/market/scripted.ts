@@ -51,7 +51,7 @@ export interface MarketPlan {
 }
 
 /** The parts of an asset that a script can change. */
-type Shaped = Pick<Asset, "bar" | "path" | "isHalted" | "reference">;
+type Shaped = Pick<Asset, "bar" | "path" | "isHalted" | "reference" | "unhaltedBar">;
 
 /** Returns an asset with the prices of a script; the asset itself if the script does not mention it. */
 export function scripted(asset: Asset, plan: MarketPlan | undefined): Asset {
@@ -68,6 +68,8 @@ export function scripted(asset: Asset, plan: MarketPlan | undefined): Asset {
 interface Changed {
   path: DayPath;
   bar: UnitBar;
+  /** The bar without the halts. */
+  unhalted: UnitBar;
   factor: number;
 }
 
@@ -115,6 +117,7 @@ class Shape {
       path: (index) => this.#path(index),
       reference: (index) => this.#reference(index),
       isHalted: (at) => this.#isHalted(at),
+      unhaltedBar: (index) => this.#isChanged(index) ? this.#change(index).unhalted : this.#bar(index),
     };
   }
 
@@ -205,7 +208,11 @@ class Shape {
     const factor = this.#move(index, ticks);
     const traded = ticks.map((minute) => minute.filter(({ at }) => !this.#isHalted(at)));
     const shown = this.#pathOf(path, index, (minute) => traded[minute] ?? []);
-    const made = { path: shown, bar: this.#barOf(traded.flat(), index), factor };
+    const [bar, unhalted] = [traded, ticks].map((each) => this.#barOf(each.flat(), index)) as [
+      UnitBar,
+      UnitBar,
+    ];
+    const made = { path: shown, bar, unhalted, factor };
     this.#changed.set(index, made);
     return made;
   }

@@ -5,7 +5,7 @@
  */
 import { type Asset, referenceClose } from "./asset.ts";
 import { addTicks, type DayPath, runningTotals, type Tick, type Totals } from "./path.ts";
-import { minuteAt, type TradingDay } from "./timeline.ts";
+import { actionsAt, minuteAt, type TradingDay } from "./timeline.ts";
 
 /** A day's path with the totals at the end of each minute. */
 interface FullDay {
@@ -58,13 +58,27 @@ export class Days {
 
   /** Returns the state of an asset at an instant; before the first day, the state of that day before its open. */
   state(asset: Asset, at: number): AssetState {
-    const index = Math.max(0, Math.min(asset.timeline.indexAt(at), asset.lastIndex));
+    const index = shownIndex(asset, at);
     const day = asset.timeline.day(index);
     const minute = minuteAt(day, at);
     const previousClose = referenceClose(asset, index);
     const totals = this.totals(asset, index, minute, at);
     return { asset, day, minute, previousClose, totals, last: totals?.last ?? previousClose };
   }
+}
+
+/**
+ * Returns the index of the day that quotes show. On an ex-date, quotes show the day as soon as the broker books the
+ * dividend or the split, so the price fits the number of shares that the account holds.
+ */
+function shownIndex(asset: Asset, at: number): number {
+  const { timeline, lastIndex, session } = asset;
+  const index = Math.max(0, Math.min(timeline.indexAt(at), lastIndex));
+  const next = timeline.days[index + 1];
+  // The sessions outside the regular hours have the ex-dates of their regular days.
+  if (asset.reference === undefined || session !== undefined) return index;
+  if (next === undefined || at < actionsAt(next)) return index;
+  return asset.reference(index + 1) === asset.bar(index).close ? index : index + 1;
 }
 
 /** Returns the ticks of a minute up to and including an instant. */

@@ -18,6 +18,10 @@ import {
 export const FIRST_DATE = "2024-08-16";
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Hour of the local day at which the account's dividends and splits are booked, and its ex-date prices begin. */
+export const ACTIONS_HOUR = 4;
 
 /** A period of trading without a break, epoch milliseconds, the end excluded. */
 export interface Segment {
@@ -67,9 +71,12 @@ const LEAD_MS: Record<Exclude<TimelineName, ExtendedSession>, number> = {
 
 const minutesOf = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 
+/** Minutes from the close of the stocks to the close of the index futures. */
+const FUTURE_TAIL = 30;
+
 /** Index futures start 15 minutes before the stocks and end 30 minutes after them, half-days included. */
 function futureHours(session: Session): { open: number; close: number } {
-  return { open: minutesOf(session.open) - 15, close: minutesOf(session.close) + 30 };
+  return { open: minutesOf(session.open) - 15, close: minutesOf(session.close) + FUTURE_TAIL };
 }
 
 /** The exchange whose calendar a timeline follows, for each timeline that is not named after its exchange. */
@@ -127,20 +134,31 @@ function makeDay(session: Session, index: number, name: Exclude<TimelineName, Ex
   };
 }
 
+function makeDays(calendars: Calendars, name: TimelineName): TradingDay[] {
+  // Every name without an entry is the code of an exchange.
+  const mic = MICS[name] ?? name as Mic;
+  const days: TradingDay[] = [];
+  for (const session of calendars.sessionsBetween(mic, FIRST_DATE, calendars.coverage(mic).through)) {
+    const { length } = days;
+    const day = isExtended(name) ? makeExtended(session, length, name) : makeDay(session, length, name);
+    if (day !== undefined) days.push(day);
+  }
+  return days;
+}
+
+/** Returns the last trading day of an index future, on which it closes with the stocks. */
+function endWithStocks(day: TradingDay): TradingDay {
+  const closeAt = day.closeAt - FUTURE_TAIL * MINUTE_MS;
+  const segments = day.segments.map(({ from, to }) => ({ from, to: Math.min(to, closeAt) }));
+  return { ...day, segments, minutes: day.minutes - FUTURE_TAIL, closeAt };
+}
+
 /** The days of one market. */
 export class Timeline {
   readonly days: readonly TradingDay[];
   readonly #byDate: Map<string, TradingDay>;
 
-  constructor(calendars: Calendars, name: TimelineName) {
-    // Every name without an entry is the code of an exchange.
-    const mic = MICS[name] ?? name as Mic;
-    const days: TradingDay[] = [];
-    for (const session of calendars.sessionsBetween(mic, FIRST_DATE, calendars.coverage(mic).through)) {
-      const { length } = days;
-      const day = isExtended(name) ? makeExtended(session, length, name) : makeDay(session, length, name);
-      if (day !== undefined) days.push(day);
-    }
+  constructor(days: readonly TradingDay[]) {
     this.days = days;
     this.#byDate = new Map(this.days.map((day) => [day.date, day]));
   }
@@ -180,6 +198,12 @@ export class Timeline {
     }
     return low - 1;
   }
+}
+
+/** Returns when the dividends and splits of a day are booked. */
+export function actionsAt({ openAt, offset }: Pick<TradingDay, "openAt" | "offset">): number {
+  const midnight = Math.floor((openAt + offset) / DAY_MS) * DAY_MS - offset;
+  return midnight + ACTIONS_HOUR * 60 * MINUTE_MS;
 }
 
 /** Returns the index of the latest minute of trading that has begun at or before an instant; -1 before the open. */
@@ -231,14 +255,30 @@ export function localTime(day: TradingDay, at: number): string {
   return localIso(day, at).slice(0, 19).replace("T", " ");
 }
 
-/** Cached timelines, by the calendars that they come from. */
-const timelines = new WeakMap<Calendars, Map<TimelineName, Timeline>>();
+/** Cached timelines, by the calendars that they come from. A future with a last trading day has its own timeline. */
+const timelines = new WeakMap<Calendars, Map<string, Timeline>>();
+
+function cached(calendars: Calendars, key: string, make: () => readonly TradingDay[]): Timeline {
+  let known = timelines.get(calendars);
+  if (known === undefined) timelines.set(calendars, known = new Map());
+  let timeline = known.get(key);
+  if (timeline === undefined) known.set(key, timeline = new Timeline(make()));
+  return timeline;
+}
 
 /** Returns the days of a market; built once for the same calendars. */
 export function timelineOf(calendars: Calendars, name: TimelineName): Timeline {
-  let known = timelines.get(calendars);
-  if (known === undefined) timelines.set(calendars, known = new Map());
-  let timeline = known.get(name);
-  if (timeline === undefined) known.set(name, timeline = new Timeline(calendars, name));
-  return timeline;
+  return cached(calendars, name, () => makeDays(calendars, name));
+}
+
+/** Returns the days of an index future: on its last trading day, it closes half an hour earlier than the others. */
+export function futureTimeline(calendars: Calendars, lastTradingDay: string): Timeline {
+  return cached(
+    calendars,
+    `HKFUT ${lastTradingDay}`,
+    () =>
+      timelineOf(calendars, "HKFUT").days.map((day) =>
+        day.date === lastTradingDay ? endWithStocks(day) : day
+      ),
+  );
 }
