@@ -11,14 +11,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
 import { countWrite } from "../store/store.ts";
 import type { Machine } from "../time.ts";
-import {
-  endedStates,
-  type ListReading,
-  placeOf,
-  readLists,
-  type SeenOrder,
-  withChildLists,
-} from "./broker_lists.ts";
+import { endedStates, type ListReading, placeBefore, readLists, type SeenOrder } from "./broker_lists.ts";
 import type { Intent, IntentKind, Why } from "./intent.ts";
 import { refuseBeyondPlan } from "./plan_caps.ts";
 import { amendableTerms } from "./prove.ts";
@@ -181,7 +174,7 @@ async function approve(
     // time.
     const reading = operation.order === "cancel" && target !== undefined && !isAgain
       ? undefined
-      : await readLists(client, withChildLists(placeOf(operation, params)), {
+      : await readLists(client, placeBefore(operation, params), {
         now: () => machine.now(),
         ...signal && { signal },
       });

@@ -8,7 +8,7 @@ import type { Client } from "../../../lib/client/client.ts";
 import { limitsOf } from "../../../lib/client/limits.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
-import { placeOf, readLists } from "../../../lib/desk/broker_lists.ts";
+import { placeBefore, readLists } from "../../../lib/desk/broker_lists.ts";
 import { Desk } from "../../../lib/desk/desk.ts";
 import { guardsOf } from "../../../lib/desk/guards/rules.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
@@ -150,7 +150,7 @@ export async function connectDesk(
       const { signal, now } = host;
       const reading = operation.order === "cancel"
         ? undefined
-        : await readLists(client, placeOf(operation, params), { now, signal });
+        : await readLists(client, placeBefore(operation, params), { now, signal });
       await guard({ id: "", operation, params, why, reading, client });
     },
     sent: () => [...sent.values()],
