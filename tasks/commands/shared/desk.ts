@@ -13,6 +13,7 @@ import { Desk } from "../../../lib/desk/desk.ts";
 import { guardsOf } from "../../../lib/desk/guards/rules.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
 import { findHalt, findIntent, intentsLike, unresolvedIntents } from "../../../lib/desk/queries.ts";
+import { refuseWrongClock } from "../../../lib/desk/send.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
@@ -77,7 +78,8 @@ export async function accountOf({ transport, developerPrivateKey, gatewayUrl }: 
 /**
  * Opens the store, and finds the account that the settings name. Does not connect.
  *
- * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
+ * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`. If this machine's clock is
+ * wrong, with the code `wrong-clock`.
  * @throws {UsageError} If the command writes, and the settings are read-only or the store may be lost.
  */
 export async function openAccountStore(flags: DeskFlags, options: DeskOptions): Promise<AccountStore> {
@@ -100,6 +102,7 @@ export async function openAccountStore(flags: DeskFlags, options: DeskOptions): 
       throw new UsageError(`Cannot send orders: the store "${store.name}" may be lost: ${store.risk}`);
     }
     refuseHalted(await whyHalted({ store, account }, flags, host));
+    refuseWrongClock(store);
     await warnOfOthers({ store, account }, host);
   }
   const kept = opened.move();
