@@ -133,6 +133,8 @@ export interface ListPlace {
   /** The market in the write's parameters; `undefined` if they contain none. */
   readonly market: string | undefined;
   readonly lists: readonly string[];
+  /** Those of the lists to leave out if the transport or the broker does not offer them. @default none */
+  readonly optional?: readonly string[];
 }
 
 /** Returns which lists show the orders of a write, and for which market to read them. */
@@ -151,18 +153,34 @@ export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unkno
 
 /** Lists that show the orders which conditional and algorithmic orders have placed. */
 const childLists = ["orders.today", "fills.today"];
-
 const isFillsList = (name: string) => name.startsWith("fills.") || name.startsWith("futures.fills");
 
 /** Returns whether only lists of fills show an order. */
 export const isOnlyInFills = ({ lists }: SeenOrder): boolean => lists.every(isFillsList);
+
+/** The list of algorithmic orders. */
+export const ALGO_LIST = "algo.list";
 /** Lists of conditional and algorithmic orders, which place other orders. */
-const parentLists = ["conditionalOrders.today", "algo.list"];
+const parentLists = ["conditionalOrders.today", ALGO_LIST];
 
 /** Adds the lists of child orders, if the orders of a place can place other orders. */
 export function withChildLists({ market, lists }: ListPlace): ListPlace {
   const isParent = market !== undefined && lists.some((list) => parentLists.includes(list));
   return { market, lists: isParent ? [...new Set([...lists, ...childLists])] : lists };
+}
+
+/**
+ * Returns which lists to read before a write. Before an order of a listing, the list of algorithmic orders is read too:
+ * its orders still need cash and shares. It is read first. Otherwise a child order that is sent during the reading could
+ * be missing in both lists.
+ */
+export function placeBefore(operation: AnyOperation, params: unknown): ListPlace {
+  const place = placeOf(operation, params);
+  const { market, lists } = place;
+  if (operation.order === "cancel" || market === undefined || !lists.includes("orders.today")) {
+    return withChildLists(place);
+  }
+  return { market, lists: [...new Set([ALGO_LIST, ...lists])], optional: [ALGO_LIST] };
 }
 
 /**
@@ -256,15 +274,28 @@ export async function readLists(
     }
     if ("from" in params && days.from !== daysNow().from) tooShort.push(name);
   };
-  for (const name of place.lists) await read(name);
+  const lacking: string[] = [];
+  for (const name of place.lists) {
+    try {
+      await read(name);
+    } catch (error) {
+      if (place.optional?.includes(name) !== true || !isNotOffered(error)) throw error;
+      lacking.push(name);
+    }
+  }
   for (const name of tooShort.splice(0)) await read(name);
   const isEmptied = () => [beganAt, now(), now() + (aheadMs ?? 0)].some((at) => mayBeEmptied(market, at));
   const later = withHistory || dayOfLists(market, since ?? beganAt) < lastDay() || isEmptied()
     ? laterLists(place.lists).filter((name) => !place.lists.includes(name))
     : [];
   for (const name of new Set(later)) await read(name);
-  return { beganAt, endedAt: now(), aheadMs, orders, lists: [...new Set([...place.lists, ...later])] };
+  const lists = [...new Set([...place.lists, ...later])].filter((name) => !lacking.includes(name));
+  return { beganAt, endedAt: now(), aheadMs, orders, lists };
 }
+
+/** Returns whether an error says that the transport or the broker does not offer a query. */
+const isNotOffered = (error: unknown): boolean =>
+  error instanceof UnmappedError || error instanceof RejectedError && !(error instanceof LoginExpiredError);
 
 /**
  * Returns the orders that an algorithmic order has placed on one day; `undefined` if the transport or the broker does
@@ -281,8 +312,7 @@ export async function childrenOfAlgo(
       ...signal && { signal },
     });
   } catch (error) {
-    const isLogin = error instanceof LoginExpiredError;
-    if (!isLogin && (error instanceof RejectedError || error instanceof UnmappedError)) return undefined;
+    if (isNotOffered(error)) return undefined;
     throw error;
   }
 }

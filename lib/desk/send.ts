@@ -9,16 +9,9 @@ import type { WantedWrite } from "../client/intercept.ts";
 import { BrokerError, messageOf, OutcomeUnknownError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
-import { countWrite } from "../store/store.ts";
+import { countWrite, type Store } from "../store/store.ts";
 import type { Machine } from "../time.ts";
-import {
-  endedStates,
-  type ListReading,
-  placeOf,
-  readLists,
-  type SeenOrder,
-  withChildLists,
-} from "./broker_lists.ts";
+import { endedStates, type ListReading, placeBefore, readLists, type SeenOrder } from "./broker_lists.ts";
 import type { Intent, IntentKind, Why } from "./intent.ts";
 import { refuseBeyondPlan } from "./plan_caps.ts";
 import { amendableTerms } from "./prove.ts";
@@ -184,7 +177,7 @@ async function approve(
     // time.
     const reading = operation.order === "cancel" && target !== undefined && !isAgain
       ? undefined
-      : await readLists(client, withChildLists(placeOf(operation, params)), {
+      : await readLists(client, placeBefore(operation, params), {
         now: () => machine.now(),
         ...signal && { signal },
       });
@@ -244,8 +237,8 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
 /**
  * Records in the store that bytes may be sent from now on. If this fails, nothing is sent.
  *
- * @returns A check to call right before the first byte. It throws if trading was halted in the meantime. It also throws
- * if too much time has passed, because another process may have proven by then that the write was not sent.
+ * @returns A check to call right before the first byte. It throws if trading was halted in the meantime, or if this
+ * machine's clock is wrong. It also throws if too much time has passed, because another process may have proven by then that the write was not sent.
  */
 async function begin(
   deps: SendDeps,
@@ -263,14 +256,16 @@ async function begin(
       { code: "old-approval", operation: operation.name },
     );
   }
-  const checkFile = () => {
+  const checkMachine = () => {
     const file = deps.haltedByFile?.();
     if (file !== undefined) throw halted(file, operation.name);
+    refuseWrongClock(store, operation.name);
   };
-  checkFile();
+  checkMachine();
   let recordedAt = instantOf(machine);
   await store.transaction(async () => {
     recordedAt = instantOf(machine);
+    refuseWrongClock(store, operation.name); // the transaction has just read the shared clock
     await deps.confirm?.();
     const halt = await haltInStore(records);
     if (halt !== undefined) throw halted(halt, operation.name);
@@ -297,7 +292,7 @@ async function begin(
   });
   await store.mark();
   const mayLeave = () => {
-    checkFile();
+    checkMachine();
     if (!isLonger(machine, recordedAt, RECORD_MS)) return;
     throw new BrokerError(
       `Cannot send ${operation.name}: it was recorded more than ${
@@ -346,6 +341,21 @@ async function takeAnswer(
       { code: "not-recorded", operation: operation.name, lists: provingLists(operation), cause: error },
     );
   }
+}
+
+/**
+ * Throws if this machine's clock differs too much from the clock of the store. With a wrong clock, the desk could count
+ * orders on a wrong day, or conclude too early that an order is not at the broker.
+ */
+export function refuseWrongClock({ clockFault }: Pick<Store, "clockFault">, operation?: string): void {
+  if (clockFault === undefined) return;
+  throw new BrokerError(
+    `Cannot send ${
+      operation ?? "orders"
+    }: ${clockFault}; nothing was sent; to cancel an order before that, use ` +
+      "the broker's app",
+    { code: "wrong-clock", ...operation !== undefined && { operation } },
+  );
 }
 
 /** Returns why order writes are halted; `undefined` if they are not. */

@@ -43,7 +43,7 @@ export abstract class Store implements AsyncDisposable {
   abstract readonly name: string;
   /** Why this store may lose committed data; the runner then sends no write to the broker. */
   abstract readonly risk: string | undefined;
-  /** Why this machine's clock differs too much from the shared clock; the runner then sends no write. */
+  /** Why this machine's clock differs too much from the shared clock; the desk and the runner then send no write. */
   abstract readonly clockFault: string | undefined;
 
   /**

@@ -4,6 +4,10 @@ import { insertRun } from "../../lib/runner/queries/runs.ts";
 import { temporarySchema } from "../support/postgres.ts";
 import { postgres } from "../support/stores.ts";
 import { cli, folder } from "./runner_support.ts";
+import { ManualClock } from "../../lib/time.ts";
+import { ORDER } from "../conformance/simulated_account.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { envOf, KEY, MORNING, PASSWORD, simulate } from "./support.ts";
 
 const HOUR = 3_600_000;
 const beat = `name: beat
@@ -57,5 +61,45 @@ Deno.test({
     // The times differ by far less than an hour, even on a slow machine.
     const wrong = latest.filter(({ at }) => at === null || Math.abs(at - now) > HOUR / 2);
     assertEquals(wrong, []);
+  },
+});
+
+Deno.test({
+  name: "buy, amend, cancel and cancel-all refuse to write while this machine's clock is wrong (PostgreSQL)",
+  ignore: postgres === undefined,
+  async fn() {
+    await using schema = temporarySchema(postgres!); // without PostgreSQL, the test is skipped
+    await using gateway = await simulate({ clock: new ManualClock(MORNING) });
+    await using client = await connect({
+      gateway: { url: gateway.info.gatewayUrl, tradePasswordKey: KEY },
+      tradePassword: PASSWORD,
+    });
+    const { orderId = "" } = await client.orders.place(ORDER);
+    const realNow = Date.now;
+    Date.now = () => realNow() + HOUR;
+    try {
+      for (
+        const words of [
+          ["buy", "100", "00700.HK", "--limit", "550", "--yes"],
+          ["amend", orderId, "--limit", "540", "--yes"],
+          ["cancel", orderId, "--yes"],
+          ["cancel-all", "--market", "hk", "--yes-all"],
+          ["call", "orders.cancelAll", '{"market":"hk"}', "--yes"],
+        ]
+      ) {
+        const { code, err } = await cli(words, {
+          env: { ...envOf(gateway), HSGATE_STORE: schema.url, HSGATE_LIVE_TRADING: "allow" },
+        });
+        assertEquals(code, 1, err);
+        assert(/Cannot send orders\S*: this machine's clock is 3600\.\d s ahead of/.test(err), err);
+        assert(err.includes("nothing was sent"), err);
+      }
+    } finally {
+      Date.now = realNow;
+    }
+    const orders = await client.orders.today({ market: "hk" }).toArray();
+    assertEquals(orders.map(({ orderId, price, canCancel }) => [orderId, Number(price), canCancel]), [
+      [orderId, 550, true],
+    ]);
   },
 });

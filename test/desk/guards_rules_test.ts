@@ -870,7 +870,8 @@ Deno.test("buyingPower: more earlier orders than JavaScript can pass as paramete
   const client = { account: { maxBuy: () => Promise.resolve({ quantity: "300" }) } };
   const orderCheck = {
     order: { ...ORDER, isConditional: false, before: undefined },
-    planned: { client },
+    planned: { client, reading: { orders: new Map(), lists: ["orders.today"] } },
+    once: (_what: string, read: () => Promise<unknown>) => read(),
     price: () => Promise.resolve("550"),
     today: () => "2025-08-15",
     lot: () => Promise.resolve("100"),

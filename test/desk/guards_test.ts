@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { type LimitTexts, readLimits } from "../../lib/client/limits.ts";
-import { add, compare, multiply } from "../../lib/decimal.ts";
+import { add, compare, divide, multiply, subtract, toStep } from "../../lib/decimal.ts";
 import { guardsOf } from "../../lib/desk/guards/rules.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import type { Client } from "../../lib/client/client.ts";
@@ -350,6 +350,116 @@ guardTest(
     await guarded.orders.place({ ...ORDER, quantity });
   },
 );
+
+const withoutAlgo = { skip: { direct: "the socket messages of algorithmic orders are not published" } };
+const ALGO = {
+  market: "hk",
+  symbol: "00005.HK",
+  orderType: "limit",
+  strategy: "twap",
+  settings: {},
+} as const;
+
+/** Returns the last price of the listing of {@linkcode ALGO}, and its lot. */
+async function quoteOf(client: Client): Promise<{ price: string; lot: string }> {
+  const [quote] = await client.quotes.latest({
+    securities: [{ type: "hk-stock", symbol: ALGO.symbol }],
+  });
+  return { price: quote!.lastPrice!, lot: String(quote!.lotSize) };
+}
+
+guardTest(
+  "what an open algorithmic buy order has not sent yet is not available to other orders",
+  { priceCollar: "off" },
+  async (testAccount) => {
+    const { guarded, client, another, clock, round } = testAccount;
+    const { price: last, lot } = await quoteOf(client);
+    const price = subtract(last, "1"); // nothing fills
+    const order = { ...ORDER, symbol: ALGO.symbol, price, quantity: lot };
+    const mostOf = async () =>
+      (await client.account.maxBuy({ market: "hk", symbol: ALGO.symbol, price })).quantity!;
+    const most = await mostOf();
+    const algo = { ...ALGO, side: "buy", price } as const;
+    const { orderId } = await guarded.algo.place({ ...algo, quantity: most });
+    assert(compare(await mostOf(), lot) > 0); // the broker freezes only what the order has sent
+    const words = ["open algorithmic orders will buy for another", "no quantity can be bought"];
+    await assertRefused(testAccount, () => another().orders.place(order), "buyingPower", ...words);
+    await assertRefused(testAccount, () => guarded.orders.place(order), "buyingPower", ...words);
+    assertEquals(
+      (await assertRejects(() => guarded.algo.place({ ...algo, quantity: lot }), BrokerError)).code,
+      "guard",
+    );
+    await client.algo.cancel({ market: "hk", orderId: orderId! });
+    await guarded.orders.place({ ...order, quantity: most });
+    await cancelAll(testAccount, client);
+    // An order of another program, a part of which is in the market. Its children do not count twice.
+    const half = toStep(divide(most, "2", 0, "down"), lot, "down");
+    const other = await client.algo.place({ ...algo, quantity: half });
+    clock.advance(30 * 60_000);
+    round();
+    const children = await client.algo.children({
+      market: "hk",
+      orderId: other.orderId!,
+      date: "2025-08-15",
+    });
+    const rows = await client.orders.today({ market: "hk" }).toArray();
+    const open = rows.filter((row) => children.includes(row.orderId!) && row.canCancel);
+    assert(open.length > 0 && open.length < 10);
+    await guarded.orders.place({ ...order, quantity: subtract(most, add(half, lot)) });
+    await assertRefused(
+      testAccount,
+      () => guarded.orders.place({ ...order, quantity: multiply(lot, "4") }),
+      "buyingPower",
+      "algorithmic",
+    );
+    // The rest of an order counts once in its own amendment, also without its market.
+    await guarded.algo.amend({ orderId: other.orderId!, price, quantity: half });
+    await guarded.algo.amend({ market: "hk", orderId: other.orderId!, price, quantity: half });
+  },
+  withoutAlgo,
+);
+
+guardTest("what an open algorithmic sell order has not sent yet cannot be sold by another order", {
+  priceCollar: "off",
+}, async (testAccount) => {
+  const { guarded, client, another, clock, round } = testAccount;
+  const holdings = await client.account.holdings({ market: "hk" });
+  const quotes = await client.quotes.latest({
+    securities: holdings.map(({ symbol = "" }) => ({ type: "hk-stock", symbol })),
+  });
+  const [held] = quotes.map(({ security, lotSize, lastPrice = "0" }) => {
+    const { symbol = "", sellableQuantity: most = "0" } = holdings.find((row) =>
+      row.symbol === security?.symbol
+    )!;
+    return { symbol, most, lot: String(lotSize), paid: lastPrice };
+  }).sort((a, b) => compare(divide(b.most, b.lot, 0, "down"), divide(a.most, a.lot, 0, "down")));
+  const { symbol, most, lot, paid } = held!;
+  const price = add(paid, "5");
+  const sale = { ...ORDER, symbol, side: "sell", price, quantity: multiply(lot, "2") } as const;
+  const algo = { ...ALGO, symbol, side: "sell", price } as const;
+  await guarded.algo.place({ ...algo, quantity: subtract(most, lot) });
+  for (const client of [guarded, another()]) {
+    await assertRefused(
+      testAccount,
+      () => client.orders.place(sale),
+      "allowShort",
+      `only ${lot} can be sold, and open algorithmic orders will sell another `,
+      `quantity is ${lot}`,
+    );
+  }
+  clock.advance(30 * 60_000);
+  round();
+  await assertRefused(testAccount, () => guarded.orders.place(sale), "allowShort", `quantity is ${lot}`);
+  await guarded.orders.place({ ...sale, quantity: lot });
+}, withoutAlgo);
+
+guardTest("an order passes if the broker refuses the list of algorithmic orders", {}, async (testAccount) => {
+  const { guarded, simulator: { faults }, count } = testAccount;
+  const asked = count("algo.list");
+  faults.arm({ kind: "http-error", status: 404, operation: "algo.list", times: 10 });
+  await guarded.orders.place(ORDER);
+  assertEquals(asked(), 1);
+}, { skip: { ...withoutAlgo.skip, memory: "it has no HTTP status" } });
 
 guardTest(
   "an order with a stale quote is refused, unless the age limit is wider",

@@ -4,8 +4,13 @@ import { fileHalt, removeHalt, writeHalt } from "../../lib/desk/halt.ts";
 import { ALL_ACCOUNTS, clearHalt, findHalt, setHalt } from "../../lib/desk/queries.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import { ORDER } from "../conformance/simulated_account.ts";
-import { testBoth } from "../support/stores.ts";
-import { deskTest } from "./support.ts";
+import { openPostgres } from "../../lib/store/postgres.ts";
+import { openSimulatedAccount } from "../conformance/simulated_account.ts";
+import { temporarySchema } from "../support/postgres.ts";
+import { postgres, testBoth } from "../support/stores.ts";
+import { Desk } from "../../lib/desk/desk.ts";
+import { recentIntents } from "../../lib/desk/queries.ts";
+import { ACCOUNT, deskTest, simulatedMachine } from "./support.ts";
 
 const isRoot = Deno.build.os !== "windows" && Deno.uid() === 0;
 
@@ -95,3 +100,55 @@ deskTest(
     assertEquals(sent(), 0);
   },
 );
+
+Deno.test({
+  name:
+    "a machine whose clock differs from the database's by more than 5 s sends no order write (PostgreSQL)",
+  ignore: postgres === undefined,
+  async fn() {
+    await using schema = temporarySchema(postgres!); // without PostgreSQL, the test is skipped
+    let offMs = 0;
+    const clock = { now: () => store.now()! + offMs, monotonic: () => performance.now() };
+    await using store = await openPostgres(schema.url, { machine: clock });
+    await using testAccount = await openSimulatedAccount();
+    await using client = await testAccount.connect("gateway");
+    const machine = simulatedMachine(testAccount.clock);
+    const trader = new Desk({ store, machine, account: ACCOUNT, client }).client();
+    const { orderId } = await trader.orders.place(ORDER);
+    const { market, symbol, quantity } = ORDER;
+    const order = { market, symbol, orderId: orderId! };
+    const names = ["orders.place", "orders.amend", "orders.cancel", "orders.cancelAll"];
+    const counts = names.map((name) => testAccount.count(name));
+    const writes = [
+      () => trader.orders.place({ ...ORDER, quantity: "200" }),
+      () => trader.orders.amend({ ...order, quantity, price: "540.00" }),
+      () => trader.orders.cancel(order),
+      () => trader.orders.cancelAll({ market: "hk" }),
+    ];
+    for (const [off, what] of [[6_000, "6.0 s ahead of"], [-3_600_000, "3600.0 s behind"]] as const) {
+      offMs = off;
+      for (const write of writes) {
+        const error = await assertRejects(write, BrokerError, what);
+        assertEquals(error.code, "wrong-clock");
+        assertStringIncludes(error.message, "correct the wrong clock; nothing was sent");
+      }
+    }
+    assertEquals(counts.map((count) => count()), [0, 0, 0, 0]);
+    const states = (await recentIntents(store, ACCOUNT, { limit: 100 })).map(({ state }) => state);
+    assertEquals(states.filter((state) => state !== "abandoned"), ["acknowledged"]);
+    // The clock becomes wrong after the write was recorded.
+    offMs = 0;
+    let isRecorded = false;
+    const marked = store.mark.bind(store);
+    store.mark = async () => {
+      await marked();
+      isRecorded = true;
+      offMs = 6_000;
+    };
+    assertEquals((await assertRejects(writes[0]!, BrokerError)).code, "wrong-clock");
+    assertEquals([isRecorded, counts[0]!()], [true, 0]);
+    store.mark = marked;
+    offMs = 4_000;
+    for (const write of writes.slice(0, 3)) await write();
+  },
+});

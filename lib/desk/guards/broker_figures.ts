@@ -16,13 +16,15 @@ import {
   sumOf,
   toStep,
 } from "../../decimal.ts";
-import { isSameSymbol } from "../broker_lists.ts";
+import { ALGO_LIST, childrenOfAlgo, isSameSymbol, readLists, type SeenOrder } from "../broker_lists.ts";
 import type { Check, Rule } from "./check.ts";
 import {
   amountText,
   estimateFees,
   filledOf,
   isOpen,
+  lastOf,
+  most as larger,
   multiplierOf,
   type OrderParams,
   ownPriceOf,
@@ -39,6 +41,7 @@ export const allowShort: Rule = {
     const { symbol, side, quantity } = check.order;
     if (isBuy(side) || check.limits.allowShort) return;
     const held = add(await sellableOf(check), filledOf(check.order));
+    const unsent = check.order.isConditional ? "0" : sumOf((await unsentSalesOf(check)).map(sizeOf));
     const most = compare(held, "0") > 0 ? held : "0";
     if (side !== "short-open" && compare(quantity, most) <= 0) return;
     throw check.refuse(
@@ -47,7 +50,7 @@ export const allowShort: Rule = {
         ? `it sells "${symbol}" short`
         : `it sells ${quantity} of "${symbol}"${
           isZero(most) ? "" : `, and only ${normalize(most)} can be sold`
-        }`,
+        }${isZero(unsent) ? "" : `, and open algorithmic orders will sell another ${normalize(unsent)}`}`,
       isZero(most) ? "nothing can be sold" : `the largest quantity is ${normalize(most)}`,
     );
   },
@@ -76,7 +79,91 @@ export function sellableOf(check: Check): Promise<Decimal> {
     const row = (await client.account.holdings({ market })).find((each) => isSameSymbol(each.symbol, symbol));
     // A conditional order may sell shares that another open order also sells, because the other order may end first.
     if (isConditional) return row?.quantity ?? row?.sellableQuantity ?? "0";
-    return subtract(add(row?.sellableQuantity ?? "0", own), sumOf(pending));
+    const unsent = (await unsentSalesOf(check)).map(sizeOf);
+    return subtract(add(row?.sellableQuantity ?? "0", own), sumOf([...unsent, ...pending]));
+  });
+}
+
+/** The part of an open algorithmic order that the algorithmic order has not sent to the market yet. */
+interface UnsentRest {
+  orderId: string;
+  symbol: string | undefined;
+  side: string | undefined;
+  quantity: Decimal;
+  /** Price to count; absent if neither the order nor the broker has a price. */
+  price: Decimal | undefined;
+}
+
+const sizeOf = ({ quantity }: UnsentRest): Decimal => quantity;
+
+/** Returns the unsent rests of the open algorithmic orders that sell the listing of the order. */
+const unsentSalesOf = async (check: Check): Promise<UnsentRest[]> =>
+  (await unsentOf(check)).filter(({ symbol, side }) =>
+    side === "sell" && isSameSymbol(symbol, check.order.symbol)
+  );
+
+/**
+ * Returns the unsent rests of the open algorithmic orders of the order's market. The broker's numbers contain only the
+ * child orders that are in the market. If the broker's list does not show an algorithmic order of this store yet, its
+ * intent counts.
+ */
+function unsentOf(check: Check): Promise<UnsentRest[]> {
+  return check.once("unsent", async () => {
+    const { order, planned: { client } } = check;
+    const { market } = order;
+    if (market === "futures") return [];
+    const orders = await listedOrders(check);
+    const rests: UnsentRest[] = [];
+    const count = async (
+      algo: Pick<SeenOrder, "orderId" | "symbol" | "side" | "quantity" | "filled" | "price" | "orderType">,
+      reference?: Decimal,
+    ) => {
+      const { orderId, symbol, side, orderType = "limit", price } = algo;
+      const mayBeChild = (row: SeenOrder) =>
+        row.lists.includes("orders.today") && isOpen(row) && row.side === side &&
+        isSameSymbol(row.symbol, symbol);
+      const date = check.today(order);
+      const childIds = [...orders.values()].some(mayBeChild)
+        ? await childrenOfAlgo(client, { orderId, market, date }) ?? []
+        : [];
+      const open = childIds.map((id) => orders.get(id)).filter((row) => row !== undefined && mayBeChild(row));
+      const quantity = larger(
+        subtract(algo.quantity ?? "0", sumOf([algo.filled, ...open.map(remainingOf)])),
+        "0",
+      );
+      if (isZero(quantity)) return;
+      const own = ownPriceOf({ orderType, ...price !== undefined && { price } }) ?? reference ??
+        (symbol === undefined ? undefined : lastOf(await check.quoteOf({ symbol, market }))) ?? price;
+      rests.push({ orderId, symbol, side, quantity, price: own });
+    };
+    for (const row of orders.values()) if (row.lists.includes(ALGO_LIST) && isOpen(row)) await count(row);
+    const placed = (await check.intents()).filter(({ operation, state }) =>
+      operation === "algo.place" && placedStates.includes(state)
+    );
+    for (const { orderIds: [orderId], params, filled, approved, sentAt, createdAt } of placed) {
+      if (orderId === undefined || orders.has(orderId)) continue;
+      if ((sentAt ?? createdAt) < check.dayStart(market)) continue;
+      const terms = params as OrderParams; // the operation's schema has checked them
+      if (terms.market !== market) continue;
+      const { symbol, side, quantity, price, orderType } = terms;
+      await count({ orderId, symbol, side, quantity, price, orderType, filled }, approved.reference);
+    }
+    return rests;
+  });
+}
+
+/** States of intents whose order is at the broker and has not ended. */
+const placedStates: readonly string[] = ["acknowledged", "working", "part-filled"];
+
+/** Returns the orders of the order's market in the broker's lists, with the algorithmic orders. */
+function listedOrders(check: Check): Promise<ReadonlyMap<string, SeenOrder>> {
+  return check.once("listed orders", async () => {
+    const { order: { market }, planned: { client, reading } } = check;
+    if (reading?.lists.includes("orders.today")) return reading.orders;
+    // An amendment of an algorithmic order need not name its market, so the lists of the market were not read.
+    const lists = [ALGO_LIST, "orders.today"];
+    const place = { market, lists, optional: [ALGO_LIST] };
+    return (await readLists(client, place, { now: () => check.deps.machine.now() })).orders;
   });
 }
 
@@ -111,12 +198,13 @@ export const buyingPower: Rule = {
 
 /**
  * Checks that the account can pay for the order. The broker's buying power excludes the funds that it has frozen for
- * open orders of all programs. This check also subtracts open orders for which the broker has not frozen funds, and
- * orders that the buying power may not reflect yet. Both are subtracted with their fees. The broker does not publish
- * whether its largest quantity leaves room for fees, so the check adds fees to the cost of that quantity.
+ * open orders of all programs. This check also subtracts open orders for which the broker has not frozen funds, with
+ * what open algorithmic orders have not sent yet. It also subtracts orders that the buying power may not reflect yet.
+ * All of them are subtracted with their fees. The broker does not publish whether its largest quantity leaves room for
+ * fees, so the check adds fees to the cost of that quantity.
  */
 async function checkFunds(check: Check): Promise<void> {
-  const { order: { market, symbol, quantity, before }, planned: { client, reading } } = check;
+  const { order: { market, symbol, quantity, before }, planned: { client } } = check;
   if (market === "futures") return;
   const price = await check.price("buyingPower");
   const date = check.today(check.order);
@@ -131,12 +219,26 @@ async function checkFunds(check: Check): Promise<void> {
   const own = costOf(remainingOf(before), before?.price);
   const filled = filledOf(check.order);
   const needed = costOf(subtract(quantity, filled));
-  const open = [...reading?.orders.values() ?? []].filter((row) =>
-    row.side === "buy" && isOpen(row) && row.lists.includes("orders.today")
-  );
+  const unsent = (await unsentOf(check)).filter(({ side }) => side === "buy");
+  const unpriced = unsent.find((each) => each.price === undefined);
+  if (unpriced !== undefined) {
+    throw check.refuse(
+      "buyingPower",
+      `the algorithmic order ${unpriced.orderId} still buys ${normalize(unpriced.quantity)} of "${
+        unpriced.symbol ?? ""
+      }", and the broker sent no price for it`,
+      "try again later",
+    );
+  }
+  const open: { quantity: Decimal; price?: Decimal | undefined; symbol: string | undefined }[] = [
+    ...[...(await listedOrders(check)).values()].filter((row) =>
+      row.side === "buy" && isOpen(row) && row.lists.includes("orders.today")
+    ).map((row) => ({ ...row, quantity: remainingOf(row) })),
+    ...unsent,
+  ];
   const frozen = open.length === 0 ? "0" : (await client.account.funds({ market })).frozenByOrders ?? "0";
   const openOf = (worth: typeof costOf) =>
-    sumOf(open.map((row) => worth(remainingOf(row), row.price ?? "0", row.symbol)));
+    sumOf(open.map((row) => worth(row.quantity, row.price ?? "0", row.symbol)));
   const unfrozen = compare(openOf(valueOf), frozen) > 0 ? subtract(openOf(costOf), frozen) : "0";
   const pending = (await pendingOf(check, "buy")).filter(({ params }) => params.market === market)
     .map(({ params, reference }) =>
@@ -156,7 +258,13 @@ async function checkFunds(check: Check): Promise<void> {
     "buyingPower",
     `it buys ${quantity} of "${symbol}" at ${normalize(price)} for about ${
       amountText(needed)
-    } with fees, and the account can pay ${compare(power, "0") < 0 ? "0" : amountText(power)}`,
+    } with fees, and the account can pay ${compare(power, "0") < 0 ? "0" : amountText(power)}${
+      unsent.length === 0
+        ? ""
+        : `, and open algorithmic orders will buy for another ${
+          amountText(sumOf(unsent.map((each) => costOf(each.quantity, each.price, each.symbol))))
+        }`
+    }`,
     isZero(largest) ? "no quantity can be bought" : `the largest quantity is ${round(largest, 0, "exact")}`,
   );
 }

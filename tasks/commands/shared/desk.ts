@@ -8,11 +8,12 @@ import type { Client } from "../../../lib/client/client.ts";
 import { limitsOf } from "../../../lib/client/limits.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
-import { placeOf, readLists } from "../../../lib/desk/broker_lists.ts";
+import { placeBefore, readLists } from "../../../lib/desk/broker_lists.ts";
 import { Desk } from "../../../lib/desk/desk.ts";
 import { guardsOf } from "../../../lib/desk/guards/rules.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
 import { findHalt, findIntent, intentsLike, unresolvedIntents } from "../../../lib/desk/queries.ts";
+import { refuseWrongClock } from "../../../lib/desk/send.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
@@ -78,7 +79,8 @@ export async function accountOf({ transport, developerPrivateKey, gatewayUrl }: 
 /**
  * Opens the store, and finds the account that the settings name. Does not connect.
  *
- * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
+ * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`. If this machine's clock is
+ * wrong, with the code `wrong-clock`.
  * @throws {UsageError} If the command writes, and the settings are read-only or the store may be lost.
  */
 export async function openAccountStore(flags: DeskFlags, options: DeskOptions): Promise<AccountStore> {
@@ -101,6 +103,7 @@ export async function openAccountStore(flags: DeskFlags, options: DeskOptions): 
       throw new UsageError(`Cannot send orders: the store "${store.name}" may be lost: ${store.risk}`);
     }
     refuseHalted(await whyHalted({ store, account }, flags, host));
+    refuseWrongClock(store);
     await warnOfOthers({ store, account }, host);
   }
   const kept = opened.move();
@@ -151,7 +154,7 @@ export async function connectDesk(
       const { signal, now } = host;
       const reading = operation.order === "cancel"
         ? undefined
-        : await readLists(client, placeOf(operation, params), { now, signal });
+        : await readLists(client, placeBefore(operation, params), { now, signal });
       await guard({ id: "", operation, params, why, reading, client });
     },
     sent: () => [...sent.values()],
