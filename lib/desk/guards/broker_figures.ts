@@ -140,9 +140,9 @@ function unsentOf(check: Check): Promise<UnsentRest[]> {
     const placed = (await check.intents()).filter(({ operation, state }) =>
       operation === "algo.place" && placedStates.includes(state)
     );
-    for (const { orderIds: [orderId], params, filled, approved, sentAt, createdAt } of placed) {
-      if (orderId === undefined || orders.has(orderId)) continue;
-      if ((sentAt ?? createdAt) < check.dayStart(market)) continue;
+    for (const intent of placed) {
+      const { orderIds: [orderId], params, filled, approved } = intent;
+      if (orderId === undefined || orders.has(orderId) || !check.isOfToday(intent)) continue;
       const terms = params as OrderParams; // the operation's schema has checked them
       if (terms.market !== market) continue;
       const { symbol, side, quantity, price, orderType } = terms;
