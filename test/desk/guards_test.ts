@@ -213,7 +213,7 @@ guardTest(
       () => testAccount.another({ maxOrderValue: "90000 USD" }).orders.place(ORDER),
       "maxOrderValue",
       "no amount in HKD",
-      "converts none",
+      "hsgate converts no currency",
     );
     await guarded.orders.place({ ...ORDER, quantity: "200" });
   },
