@@ -177,3 +177,22 @@ Deno.test("conditional orders give the same orders however often the broker is q
   };
   assertEquals(run(977_000), run(5 * 3_600_000));
 });
+
+Deno.test("the rejected order of a conditional order with an error has the terms that the broker refused", () => {
+  const desk = open(hk(DATE, "10:00:00"), { shorts: true });
+  const rejected = [
+    { symbol: "00700.HK", side: "sell", quantity: "900000", price: "580.50" },
+    { symbol: "09988.HK", side: "short-open", quantity: "900000", price: "110.00" },
+  ];
+  for (const terms of rejected) {
+    desk.place({ ...terms, market: "hk", orderType: "stop-loss-limit", triggerValue: "900", validDays: 3 });
+  }
+  desk.to(hk(DATE, "10:05:00"));
+  assertEquals(list(desk, "hk").map(({ status }) => status), ["error", "error"]);
+  const rows = desk.orders("hk").map(({ symbol, side, quantity, price, orderType, status }) => ({
+    ...{ symbol, side, quantity, price },
+    ...{ orderType, status },
+  })).toSorted((a, b) => a.symbol < b.symbol ? -1 : 1);
+  const shared = { orderType: "enhanced-limit" as const, status: "rejected" as const };
+  assertEquals(rows as unknown, rejected.map((terms) => ({ ...terms, ...shared })));
+});

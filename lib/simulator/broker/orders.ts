@@ -39,7 +39,7 @@ import {
 } from "./live_order.ts";
 import { changeHolding } from "./make_past.ts";
 import type { Match } from "./matching.ts";
-import { amountOf, least } from "./money.ts";
+import { amountOf, least, readPrice } from "./money.ts";
 import { type Book, bookRules } from "./sessions.ts";
 import { changeShort, checkKind, checkShort, directionOf, isSale } from "./shorts.ts";
 import type { State } from "./state.ts";
@@ -197,11 +197,12 @@ export function addRejected(state: State, terms: OrderTerms, reason: Refusal): L
     multiplier: BigInt(instrument.multiplier),
     day: state.today[terms.market].day,
     isSell: isSale(terms.side),
+    ...terms.side.startsWith("short-") && { isShort: true },
     orderType: terms.orderType,
-    price: 0n,
+    price: readPrice(terms.price ?? "0"),
     frozenPrice: 0n,
     quantity: BigInt(terms.quantity.split(".")[0] ?? "0"),
-    extended: false,
+    extended: terms.extended ?? false,
     remark: reason.text,
   }, "rejected");
 }
