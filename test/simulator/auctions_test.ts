@@ -241,6 +241,23 @@ Deno.test("an order that is open at the close takes part in the closing auction"
   assert(desk.fillsOf(buys[0]!).every(({ price }) => price === DAY.close));
 });
 
+Deno.test("an order whose limit the closing auction does not accept cannot be amended into it", () => {
+  const desk = open(hk("15:00:00"));
+  const [far, near] = ["540", "575"].map((price) => desk.place({ orderType: "enhanced-limit", price }));
+  desk.to(hk("16:03:00"));
+  assertEquals([far, near].map((id) => desk.status(id!)), ["accepted", "accepted"]);
+  assertEquals(
+    refused(() => desk.amend(far!, "600")),
+    `order "${far}" cannot be amended now: its price is outside the closing auction's limits`,
+  );
+  desk.amend(near!, "600");
+  desk.to(hk("16:11:00"));
+  assertEquals([far, near].map((id) => [desk.status(id!), desk.fillsOf(id!).length]), [["cancelled", 0], [
+    "filled",
+    1,
+  ]]);
+});
+
 Deno.test("auctions give the same fills however often the broker is queried", () => {
   const run = (step: number) => {
     const desk = open(hk("09:02:00"));

@@ -142,6 +142,20 @@ export function checkAuction(
 }
 
 /**
+ * Rejects the amendment of an order from continuous trading that does not take part in Hong Kong's closing auction,
+ * because its price is outside the auction's limits.
+ */
+export function checkCarried(
+  { now, auctions }: State,
+  { id, book, day, instrument: { symbol }, price }: LiveOrder,
+): void {
+  if (book !== "hk" || price === 0n || auctions.phase(day, now) !== "closing") return;
+  const limits = auctions.limits(symbol, day, "closing");
+  if (limits === undefined || (price >= limits.low && price <= limits.high)) return;
+  throw refused(`order "${id}" cannot be amended now: its price is outside the closing auction's limits`);
+}
+
+/**
  * Rejects a price that the exchange does not accept. Checks only in continuous trading, because an order that is placed
  * at another time reaches the exchange later.
  */

@@ -14,6 +14,7 @@ import type { Instrument } from "../market/mod.ts";
 import {
   cancellableAt,
   checkAuction,
+  checkCarried,
   checkChange,
   checkHalt,
   checkHours,
@@ -273,6 +274,7 @@ export function amendOrder(
   if (book === "futures") throw invalid(`"${order.id}" is a futures order`);
   if (orderType === "special-limit") throw refused("special limit orders cannot be amended");
   checkChange(state, order, "amended");
+  checkCarried(state, order);
   checkHalt(state, instrument.symbol);
   if (book !== "hk") checkHours(state, order.day, { market: book, orderType, extended: order.extended });
   const sellable = state.sellable(book, instrument.symbol, order);
