@@ -255,6 +255,22 @@ Deno.test("amend and cancel name the command for a futures order, and send nothi
   assertEquals((await at.run(["call", "futures.cancel", params, "--yes"])).code, 0);
 });
 
+Deno.test("buy says whether the answer was lost or does not tell the outcome", async () => {
+  for (const [fault, isLost] of [["busy", false], ["http-error", false], ["lost-answer", true]] as const) {
+    await using at = await testAccount();
+    at.gateway.faults.arm({ kind: fault, operation: "orders.place" });
+    const controller = new AbortController();
+    const { err } = await at.run([...BUY, "--yes"], {
+      signal: controller.signal,
+      onNote: (text) => {
+        if (text.includes("looking in the broker's lists")) controller.abort();
+      },
+    });
+    assertEquals(err.includes("the answer was lost: looking in"), isLost, err);
+    assertEquals(err.includes("the answer does not say whether the order write was executed"), !isLost, err);
+  }
+});
+
 Deno.test("a lost answer is found in the broker's lists: buy succeeds, and the order was sent once", async () => {
   await using at = await testAccount();
   at.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place" });
