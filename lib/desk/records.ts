@@ -25,8 +25,8 @@ export interface RecordsOptions {
   store: Store;
   machine: Machine;
   account: string;
-  /** Called after each change of an intent. */
-  onChange?(intent: Intent): void;
+  /** Called after each change of an intent, with the error that left its outcome unknown, if there was one. */
+  onChange?(intent: Intent, error?: unknown): void;
   /** Removes secrets from a text, because the broker may repeat what it has received. @default changes nothing */
   redact?(text: string): string;
 }
@@ -56,7 +56,7 @@ export class Records {
   readonly store: Store;
   readonly machine: Machine;
   readonly account: string;
-  readonly #onChange: ((intent: Intent) => void) | undefined;
+  readonly #onChange: RecordsOptions["onChange"];
   readonly #redact: (text: string) => string;
 
   constructor({ store, machine, account, onChange, redact = (text) => text }: RecordsOptions) {
@@ -80,8 +80,8 @@ export class Records {
   }
 
   /** Calls `onChange` for an intent that has just changed. */
-  reportChange(intent: Intent): void {
-    this.#onChange?.(intent);
+  reportChange(intent: Intent, error?: unknown): void {
+    this.#onChange?.(intent, error);
   }
 
   /**
@@ -104,8 +104,10 @@ export class Records {
   /**
    * Moves an intent, unless its state or its orders have changed since the caller read them. A new order, such as one
    * that an amendment has created, is not covered by the caller's evidence. Returns the current intent.
+   *
+   * @param error The error that left the outcome unknown, for `onChange`.
    */
-  async moveFrom(from: KnownIntent, move: MoveNow): Promise<Intent> {
+  async moveFrom(from: KnownIntent, move: MoveNow, error?: unknown): Promise<Intent> {
     const { store } = this;
     let isMoved = false;
     const now = await store.transaction(async () => {
@@ -115,7 +117,7 @@ export class Records {
         isSameSet(childIds, current.childIds);
       return isMoved ? await moveIntent(store, from.id, this.#kept(move)) : current;
     });
-    if (isMoved) this.reportChange(now);
+    if (isMoved) this.reportChange(now, error);
     return now;
   }
 

@@ -123,7 +123,9 @@ export async function noAnswer(
   let answer: unknown;
   let failure: unknown;
   try {
-    await records.keep(() => records.moveFrom({ id, state: "sent" }, { to: "unknown", by: "desk", data }));
+    await records.keep(() =>
+      records.moveFrom({ id, state: "sent" }, { to: "unknown", by: "desk", data }, error)
+    );
     isRecorded = true;
     const found = await searchLists(deps, id, options.signal);
     if (found !== undefined) answer = answerOf(operation, found, await changesOf(records.store, id));

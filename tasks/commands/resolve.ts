@@ -24,7 +24,11 @@ prove it, record the outcome with this command; "runs show KEY" lists what to ch
 the outcome is known, no other recipe may write on the account.
 
 "ok": the write took effect. "failed": the write did not take effect. "unknown": the store
-records your check, and writes on the account stay blocked. hsgate never repeats the run.`,
+records your check, and writes on the account stay blocked. hsgate never repeats the run.
+
+This command records the outcome of the run, and not of its orders. If the outcome of an
+order is still unknown, its intent blocks the same request, also in the next run of the
+recipe. The command names each such intent: record its outcome with "orders resolve".`,
   flags,
   without: unconnected,
   exits: [],

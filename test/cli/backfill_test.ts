@@ -1,4 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { findIntent, insertIntent, moveIntent } from "../../lib/desk/queries.ts";
+import { ORDER } from "../conformance/simulated_account.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { cli, envOf, folder, MORNING, simulate, start, trustAll } from "./runner_support.ts";
 
@@ -234,6 +236,55 @@ async function prepare(path: string, state: string, step?: string): Promise<void
     MORNING - 1_740_000,
   );
 }
+
+Deno.test("resolve, runs show and why name the intents whose outcome is still unknown, and how to resolve them", async () => {
+  await using w = await world();
+  await prepare(w.store, "waiting_recovery", "cancel");
+  const key = "cancel/main/2025-08-15";
+  {
+    await using store = await openSqlite(w.store);
+    for (const [id, last] of [["lost", "unknown"], ["found", "acknowledged"]] as const) {
+      await insertIntent(store, {
+        id,
+        account: "default",
+        kind: "place",
+        operation: "orders.place",
+        params: ORDER,
+        fingerprint: id,
+        why: { recipe: "cancel", runKey: key, step: "cancel" },
+        createdAt: MORNING,
+        timeoutMs: 10_000,
+      });
+      const sent = { known: [], earlier: undefined, readSince: MORNING, sentAt: MORNING, sentNumber: 1 };
+      await moveIntent(store, id, { to: "approved", by: "desk", at: MORNING });
+      await moveIntent(store, id, { to: "sent", by: "desk", at: MORNING, sent });
+      await moveIntent(store, id, { to: last, by: last === "unknown" ? "desk" : "answer", at: MORNING });
+    }
+  }
+  const store = ["--store", w.store];
+  const assertNamed = (text: string) => {
+    assertStringIncludes(text, "the outcome of intent lost (orders.place) is unknown");
+    assertStringIncludes(text, "run: hsgate orders show lost; then record what you found");
+    assertStringIncludes(text, "hsgate orders resolve lost sent --order ORDER");
+    assertStringIncludes(text, 'hsgate orders resolve lost not-sent --because "what you checked"');
+    assert(!text.includes("intent found"), text);
+  };
+  const why = async () => (await cli(["why", "cancel", "2025-08-15", ...w.where])).out.replace(/\s+/g, " ");
+  const show = async () => (await cli(["runs", "show", key, ...store])).out.replace(/\s+/g, " ");
+  assertNamed(await show());
+  assertNamed(await why());
+  const resolved = await cli(["resolve", key, "failed", "--because", "no order is in the app", ...store]);
+  assertEquals(resolved.code, 0);
+  assertStringIncludes(resolved.out, `${key} is resolved as failed`);
+  assertNamed(resolved.err);
+  assertNamed(await show());
+  assertNamed(await why());
+  await using after = await openSqlite(w.store);
+  assertEquals((await findIntent(after, "lost"))?.state, "unknown");
+  const words = ["orders", "resolve", "lost", "not-sent", "--because", "no order is in the app", ...store];
+  assertEquals((await cli(words)).code, 0);
+  for (const text of [await show(), await why()]) assert(!text.includes("intent lost"), text);
+});
 
 Deno.test("resolve records the outcome that a person found; runs show says what to check first", async () => {
   await using w = await world();

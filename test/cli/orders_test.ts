@@ -268,6 +268,42 @@ Deno.test("buy and sell check the order before anything is sent", async () => {
   assertEquals(at.gateway.state().callsTaken, 0);
 });
 
+Deno.test("amend and cancel name the command for a futures order, and send nothing", async () => {
+  await using at = await testAccount();
+  const symbol = "HSI2508.HK";
+  const [quote] = await at.client.quotes.latest({ securities: [{ type: "hk-index-future", symbol }] });
+  const price = String(Math.floor(Number(quote!.lastPrice)) - 500);
+  const order = { symbol, price, quantity: "1", side: "buy", orderType: "limit", validity: "day" } as const;
+  const { orderId = "" } = await at.client.futures.place(order);
+  const cancelled = await at.run(["cancel", orderId, "--yes"]);
+  assertEquals([cancelled.code, cancelled.out], [2, ""]);
+  const params = JSON.stringify({ orderId, symbol });
+  assertStringIncludes(
+    cancelled.err,
+    `Cannot cancel order "${orderId}": it is a futures order of "${symbol}"; use: hsgate call futures.cancel '${params}'`,
+  );
+  const amended = await at.run(["amend", orderId, "--limit", "20000", "--yes"]);
+  assertEquals([amended.code, amended.out], [2, ""]);
+  assertStringIncludes(amended.err, "use: hsgate call futures.amend");
+  assertEquals((await at.run(["call", "futures.cancel", params, "--yes"])).code, 0);
+});
+
+Deno.test("buy says whether the answer was lost or does not tell the outcome", async () => {
+  for (const [fault, isLost] of [["busy", false], ["http-error", false], ["lost-answer", true]] as const) {
+    await using at = await testAccount();
+    at.gateway.faults.arm({ kind: fault, operation: "orders.place" });
+    const controller = new AbortController();
+    const { err } = await at.run([...BUY, "--yes"], {
+      signal: controller.signal,
+      onNote: (text) => {
+        if (text.includes("looking in the broker's lists")) controller.abort();
+      },
+    });
+    assertEquals(err.includes("the answer was lost: looking in"), isLost, err);
+    assertEquals(err.includes("the answer does not say whether the order write was executed"), !isLost, err);
+  }
+});
+
 Deno.test("a lost answer is found in the broker's lists: buy succeeds, and the order was sent once", async () => {
   await using at = await testAccount();
   at.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place" });

@@ -6,7 +6,9 @@
  */
 import { type EventData, eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
-import { isStarterOnly, isUnresolved, type RunRow } from "../queries/runs.ts";
+import { intentsOfRun } from "../../desk/queries.ts";
+import { unresolvedStates } from "../../desk/states.ts";
+import { isEnded, isStarterOnly, isUnresolved, type RunRow } from "../queries/runs.ts";
 import { type Block } from "../queries/claims.ts";
 import { hasBegunWrite, unresolvedSteps } from "../queries/steps.ts";
 import { showInstant } from "../../calendars/mod.ts";
@@ -44,9 +46,29 @@ export async function lastBlock(store: Store, runKey: string): Promise<Block | u
   return await lastEventData(store, runKey, "held");
 }
 
-/** Returns lines that say what to check and what to do; an empty list if the run has no unresolved write. */
+/**
+ * Returns a line for each intent of a run whose outcome is unknown. A decision about a run does not resolve its intents:
+ * each of them blocks the same request until its own outcome is known.
+ */
+export async function unresolvedIntentAdvice(store: Store, runKey: string): Promise<string[]> {
+  const intents = (await intentsOfRun(store, runKey)).filter(({ state }) => unresolvedStates.includes(state));
+  return intents.map(({ id, operation }) => {
+    const resolve = `hsgate orders resolve ${shellHint(id)}`;
+    return `the outcome of intent ${id} (${operation}) is unknown, and hsgate refuses the same request until it is ` +
+      `resolved: to see what is missing for a proof, run: hsgate orders show ${
+        shellHint(id)
+      }; then record what you ` +
+      `found: ${resolve} sent --order ORDER, or: ${resolve} not-sent --because "what you checked"`;
+  });
+}
+
+/**
+ * Returns lines that say what to check and what to do. If the run has no unresolved write, or a person has resolved the
+ * run, names only its unresolved intents.
+ */
 export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<string[]> {
-  if (!isUnresolved(row)) return [];
+  const ofIntents = isUnresolved(row) || isEnded(row) ? await unresolvedIntentAdvice(store, row.run_key) : [];
+  if (!isUnresolved(row)) return ofIntents;
   const steps = await unresolvedSteps(store, row.run_key);
   const named = steps.map(({ step_id, started_at }) => `"${step_id}", begun at ${showInstant(started_at)}`);
   const what = named.length === 0
@@ -63,7 +85,8 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
     `check the account for changes since ${showInstant(since)}: ${
       placesFor(sent.length === 0 ? undefined : lists)
     }, and in the broker's app`,
-    `then record the outcome: hsgate resolve ${
+    ...ofIntents,
+    `then record the outcome${ofIntents.length === 0 ? "" : " of the run"}: hsgate resolve ${
       shellHint(row.run_key)
     } ok|failed --because "what you checked"`,
     "until then no other recipe may write on this account",

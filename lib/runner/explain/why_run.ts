@@ -13,6 +13,7 @@ import { newerRun, sameSlotRun } from "../queries/run_lookups.ts";
 import {
   describeBlock,
   lastBlock,
+  unresolvedIntentAdvice,
   unresolvedWriteAdvice,
   unresponsiveAdvice,
   unresponsiveSince,
@@ -136,9 +137,10 @@ async function outcomeOf(store: Store, row: RunRow, about: About): Promise<strin
   const resolved = reason === "resolved" ? notes.findLast(({ kind }) => kind === "resolved") : undefined;
   if (resolved !== undefined) {
     const { state, actor, because } = resolved.data;
-    return `was interrupted while writing; ${actor} resolved it as ${state} at ${
+    const what = `was interrupted while writing; ${actor} resolved it as ${state} at ${
       showTime(resolved.at, zone)
     }${because === undefined ? "" : `: ${because}`}`;
+    return [what, ...await unresolvedIntentAdvice(store, row.run_key)].join("; ");
   }
   switch (row.state) {
     case "ok": {

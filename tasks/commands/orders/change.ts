@@ -8,8 +8,9 @@ import { ownedOrders } from "../../../lib/desk/queries.ts";
 import { termsOf } from "../../../lib/desk/terms.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
-import { BrokerError } from "../../../lib/errors.ts";
+import { BrokerError, LoginExpiredError, RejectedError } from "../../../lib/errors.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
+import { shellLine } from "../../../lib/shell_words.ts";
 import { type ErrorData, errorData, report } from "../../terminal/error_report.ts";
 import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -27,16 +28,47 @@ type FoundOrder = Awaited<ReturnType<typeof foundOrder>>;
 /** Finds an order at the broker. @throws {UsageError} If no list of today shows it. */
 async function foundOrder(
   orderId: string,
-  { open, market, host }: { open: OpenDesk; market: string | undefined; host: Host },
+  { open, market, verb, host }: {
+    open: OpenDesk;
+    market: string | undefined;
+    /** What to do with the order. */
+    verb: "amend" | "cancel";
+    host: Host;
+  },
 ) {
   const markets = market === undefined ? await likelyMarkets(open, orderId) : [marketOf(market)];
   const found = await findOrder(open.client, orderId, { markets, host });
   if (found?.order.symbol !== undefined) return { ...found, symbol: found.order.symbol };
+  const contract = await futuresContractOf(open, orderId, host);
+  if (contract !== undefined) {
+    const example = shellLine([JSON.stringify({ orderId, symbol: contract })]);
+    throw new UsageError(
+      `Cannot ${verb} order "${orderId}": it is a futures order of "${contract}"; use: hsgate call futures.${verb}${
+        verb === "cancel" ? ` ${example}` : ""
+      }`,
+    );
+  }
   throw new UsageError(
     `Cannot find order "${orderId}": today's lists of ${
       markets.join(", ")
     } do not show it; "orders" lists the orders of today`,
   );
+}
+
+/** Returns the contract of an order of today's futures orders; `undefined` if this list does not show the order. */
+async function futuresContractOf(
+  { client }: OpenDesk,
+  orderId: string,
+  { signal }: Host,
+): Promise<string | undefined> {
+  try {
+    const rows = await client.futures.ordersToday({}, { signal });
+    return rows.find((row) => row.orderId === orderId)?.symbol;
+  } catch (error) {
+    // The account may not trade futures.
+    if (error instanceof RejectedError && !(error instanceof LoginExpiredError)) return undefined;
+    throw error;
+  }
 }
 
 /** Returns the market of the intent that placed an order; all markets if no intent of the store placed the order. */
@@ -56,7 +88,12 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
   needAnswer("yes", flags.yes, host);
   const operation = operationOf("orders.amend");
   await using open = await openDesk(flags, { host, command: "amend", writes: true });
-  const { market, symbol, order } = await foundOrder(orderId, { open, market: flags.market, host });
+  const { market, symbol, order } = await foundOrder(orderId, {
+    open,
+    market: flags.market,
+    verb: "amend",
+    host,
+  });
   if (conditionalTypes.some((each) => each === order.orderType)) {
     throw new UsageError(
       `Cannot amend order "${orderId}": it is a conditional order; use: hsgate call orders.amend`,
@@ -105,7 +142,7 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
   await using open = await openDesk(flags, { host, command: "cancel", writes: true });
   const found: FoundOrder[] = [];
   for (const orderId of new Set(args)) {
-    found.push(await foundOrder(orderId, { open, market: flags.market, host }));
+    found.push(await foundOrder(orderId, { open, market: flags.market, verb: "cancel", host }));
   }
   const live = found.filter(({ order }) => isOpen(order));
   let code = 0;

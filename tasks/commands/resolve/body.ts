@@ -4,7 +4,9 @@
  * @module
  */
 import { recoverExpired, resolveOutcome } from "../../../lib/runner/claims/claims.ts";
+import { unresolvedIntentAdvice } from "../../../lib/runner/explain/advice.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
+import { plain } from "../../terminal/print.ts";
 import type { ResolveInput } from "../resolve.ts";
 import { actorOf, runOf } from "../shared/decide.ts";
 import { openStore, storeTime } from "../shared/store_file.ts";
@@ -31,6 +33,8 @@ export async function run({ args: [given = "", word = ""], flags, host }: Resolv
     const { state: found } = await runOf(store, key, "resolve");
     throw new UsageError(`Cannot resolve "${key}": it is "${found}", so it has no unresolved write`);
   }
+  const intents = await unresolvedIntentAdvice(store, key);
+  // A decision about a run is no proof about an order, so the intents stay as they are.
   if (flags.json) host.out(JSON.stringify({ key, state, actor, because }));
   else {
     host.out(
@@ -39,5 +43,6 @@ export async function run({ args: [given = "", word = ""], flags, host }: Resolv
         : `${key} is resolved as ${state}; its write no longer blocks the account`,
     );
   }
+  for (const line of intents) host.note(`hsgate: ${plain(line)}`);
   return 0;
 }

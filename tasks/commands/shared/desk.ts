@@ -31,6 +31,9 @@ import { fileHaltOf, openStore, warnOfPlace } from "./store_file.ts";
 /** Flags of a command that uses the order desk. */
 export type DeskFlags = StoreFlags & { readonly by?: string };
 
+/** Codes of errors after which no answer arrived. With any other code, an answer arrived that proves nothing. */
+const lostCodes: readonly string[] = ["timeout", "connection-lost", "aborted"];
+
 /** Options of {@linkcode openDesk}. */
 interface DeskOptions {
   host: Host;
@@ -133,11 +136,14 @@ export async function connectDesk(
     timeoutMs: loaded.settings.timeoutMs,
     haltedByFile: await fileHaltOf(flags, host),
     ...host.errorText !== undefined && { redact: host.errorText },
-    onChange(intent) {
+    onChange(intent, error) {
       const before = sent.get(intent.id)?.state;
       if (intent.state === "sent" || before !== undefined) sent.set(intent.id, intent);
       if (before === "sent" && intent.state === "unknown" && !host.signal.aborted) {
-        host.note("hsgate: the answer was lost: looking in the broker's lists for up to 15 s");
+        const what = error instanceof BrokerError && !lostCodes.includes(error.code ?? "")
+          ? "the answer does not say whether the order write was executed"
+          : "the answer was lost";
+        host.note(`hsgate: ${what}: looking in the broker's lists for up to 15 s`);
       } else if (before === "unknown" && intent.state !== "unknown") {
         host.note(`hsgate: the broker's lists show what happened: ${intent.state}`);
       }
