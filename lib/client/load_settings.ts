@@ -204,7 +204,9 @@ function withoutSecret(value: string): string {
   return isHttpUrl(value) ? `${new URL(value).origin}/[hidden]` : "[hidden]";
 }
 
-/** Hides the password of an address with a user, such as `postgres://user:password@host/name`. Shows paths as a whole. */
+/**
+ * Hides the password of an address with a user, such as `postgres://user:password@host/name`. Shows paths as a whole.
+ */
 const withoutPassword = (value: string): string =>
   value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#:]*|[^/\\:@]+):[^/?#]*@/i, "$1:[hidden]@");
 

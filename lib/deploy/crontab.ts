@@ -38,10 +38,10 @@ const head = `# Recipes of hsgate, started by cron.
 #
 # Debian's cron does not support CRON_TZ and uses the time zone of the machine; cronie supports it. These lines do
 # not need it: cron starts a line at its minutes in every hour, and the "case" uses "date" to check the time at the
-# exchange (package tzdata). This works in every time zone of the machine and across every clock change.
+# exchange, which needs the package tzdata. This works in every time zone of the machine and across every clock change.
 #
 # A line starts the recipe at every possible time of a slot. For example, it also starts on holidays, and every day at the
-# time for half-days. The recipe checks its slots: if there is no new one, or another process has run it, it exits with 0.
+# time for half-days. The command checks the slots: if there is no new one, or another process has run it, it exits with 0.
 # Each slot runs only once, so "hsgate schedule" and timers may run at the same time as these lines.
 #
 # The output goes to a log file. Cron sends only failures by mail.`;
@@ -92,7 +92,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
       "(crontab -l; cat hsgate.crontab) | crontab -   # once; first remove earlier hsgate lines",
       options.config === undefined
         ? `settings: cron does not use your environment; write them into ${options.dir}/hsgate.yaml, then deploy again`
-        : `settings: cron does not use your environment; settings and the files of secrets are in ${options.config}`,
+        : `settings: cron does not use your environment; ${options.config} contains the settings, and names the files of secrets`,
       ...databaseStep(options, `${environmentFile(options)} (mode 600)`),
       ...secretsStep(recipes, `${environmentFile(options)} (mode 600)`),
       `rotate ${log} regularly`,
@@ -113,7 +113,8 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
     ? [`--env-file=${environmentFile(options)}`]
     : [];
   const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
-  // The log file is readable only by its owner, like the program's own files. Nothing is written if the log is a link.
+  // The log file is readable only by its owner, like the program's own files. If the log is a link, the line does not
+  // run the recipe.
   const run = `umask 077; cd ${shellLine([dir])} && [ ! -h ${shellLine([log])} ] && ` +
     `${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
     `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;
@@ -186,7 +187,10 @@ function gateOf(firings: readonly Firing[]): { format: string; patterns: string[
   return { format: isDated ? "%m%d-%u-%H%M" : "%u-%H%M", patterns: [...new Set(patterns)] };
 }
 
-/** Returns times such as `1645`. For more than two minutes, returns whole hours: an extra start does no harm. */
+/**
+ * Returns patterns of times, such as `1645`. If a firing has more than two minutes in an hour, returns patterns of
+ * whole hours, such as `16??`, because an extra start does no harm.
+ */
 function timePatterns({ hours, minutes }: Firing): string[] {
   if (minutes.length <= 2) {
     return minutes.flatMap((minute) => hourPatterns(hours).map((hour) => hour + twoDigits(minute)));

@@ -171,8 +171,8 @@ export function withChildLists({ market, lists }: ListPlace): ListPlace {
 
 /**
  * Returns which lists to read before a write. Before an order of a listing, the list of algorithmic orders is read too:
- * its orders still need cash and shares. It is read first. Otherwise a child order that is sent during the reading could
- * be missing in both lists.
+ * its orders still need cash and shares. It is read first. Otherwise a child order that is sent during the reading
+ * could be missing in both lists.
  */
 export function placeBefore(operation: AnyOperation, params: unknown): ListPlace {
   const place = placeOf(operation, params);

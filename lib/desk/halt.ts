@@ -1,6 +1,6 @@
 /**
- * The halt file of a store: while the file exists, processes of this machine that use the store send no order writes. It
- * works even if the store does not answer.
+ * The halt file of a store: while the file exists, processes of this machine that use the store send no order writes.
+ * It works even if the store does not answer.
  *
  * @module
  */

@@ -101,7 +101,8 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
     } belong to it, and which to intent ${names}`;
     return { is: "partial", orderIds: idsOf(found), missing, isContested: true };
   }
-  // A fill without its order shows how much was filled, but not how much was ordered.
+  // If only fills show an order, they show how much was filled, but not how much was ordered. So the sum may be too
+  // small.
   return {
     is: "partial",
     orderIds: idsOf(found),
@@ -319,8 +320,8 @@ function amendmentOf(intent: Intent) {
 }
 
 /**
- * Returns whether later amendments of the same order explain every term that an amendment changes. Then the order's terms
- * do not show which of the amendments was executed.
+ * Returns whether later amendments of the same order explain every term that an amendment changes. Then the order's
+ * terms do not show which of the amendments was executed.
  */
 export function isExplainedBy(amendment: Intent, others: readonly Intent[]): boolean {
   const { changes } = amendmentOf(amendment);
@@ -388,7 +389,10 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
   const isOldLive = old?.state === undefined || !endedStates.includes(old.state);
   if (fresh.length > 1 || isOldLive) {
     const orderIds = [...old === undefined ? [] : [old.orderId], ...idsOf(fresh)];
-    return { is: "ambiguous", orderIds, why: "the old order and a new one may both be in the market" };
+    const why = isOldLive
+      ? "the old order and a new one may both be in the market"
+      : "several new orders have the requested terms, and at most one of them replaced the old order";
+    return { is: "ambiguous", orderIds, why };
   }
   return { is: "sent", orderIds: idsOf(fresh) };
 }

@@ -334,10 +334,10 @@ async function applyReading(
 }
 
 /**
- * Returns the verdict on an intent, with the other amendments of the same order. If this reading does not prove an
- * amendment, a later amendment may prove it: the lists that were read before the later amendment may have shown the terms
- * of the earlier amendment. If the order has the requested terms, another amendment with the same terms may have set
- * them, and then this reading proves nothing.
+ * Returns the final verdict on an intent. For an amendment, later amendments of the same order count too. If this
+ * reading does not prove an amendment, a later amendment may prove it: the lists that were read before the later
+ * amendment may have shown the terms of the earlier amendment. If the order has the requested terms, another amendment
+ * with the same terms may have set them, and then this reading proves nothing.
  */
 async function judgeWithOthers(
   { store, account }: Records,
@@ -351,7 +351,7 @@ async function judgeWithOthers(
   if (verdict.is === "unprovable" || !isExplainedBy(intent, others)) return verdict;
   return {
     is: "unprovable",
-    missing: "a person's decision: another amendment of the order has the same terms",
+    missing: "a person's decision: later amendments of the order request the same changes",
   };
 }
 

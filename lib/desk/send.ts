@@ -50,8 +50,8 @@ export interface SendDeps extends RecoverDeps {
    */
   guard?(planned: PlannedWrite): object | void | Promise<object | void>;
   /**
-   * Returns why a file of this machine stops all writes, if it does. Called right before each write. @default no such
-   * file
+   * Returns why the store's halt file stops order writes; `undefined` without a halt file. Called right before each
+   * write. @default never a halt file
    */
   haltedByFile?(): string | undefined;
   /**
@@ -74,8 +74,8 @@ interface CheckedWrite {
  * Sends an order write, and returns the answer.
  *
  * @throws {BrokerError} If nothing was sent, or the broker rejected it.
- * @throws {OutcomeUnknownError} If the answer was lost and the lists do not show the outcome within `resolveMs`, or if
- * the store could not record the answer.
+ * @throws {OutcomeUnknownError} If no valid answer tells the outcome, and the lists do not show within `resolveMs` that
+ * the broker received the write. Also if the store could not record the answer.
  */
 export async function sendWrite(
   deps: SendDeps,
@@ -237,8 +237,9 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
 /**
  * Records in the store that bytes may be sent from now on. If this fails, nothing is sent.
  *
- * @returns A check to call right before the first byte. It throws if trading was halted in the meantime, or if this
- * machine's clock is wrong. It also throws if too much time has passed, because another process may have proven by then that the write was not sent.
+ * @returns A check to call right before the first byte. It throws if a halt file has appeared in the meantime, or if
+ * this machine's clock is wrong. It also throws if too much time has passed, because another process may have proven by
+ * then that the write was not sent. It does not look for a halt in the store again.
  */
 async function begin(
   deps: SendDeps,
@@ -352,8 +353,8 @@ export function refuseWrongClock({ clockFault }: Pick<Store, "clockFault">, oper
   throw new BrokerError(
     `Cannot send ${
       operation ?? "orders"
-    }: ${clockFault}; nothing was sent; to cancel an order before that, use ` +
-      "the broker's app",
+    }: ${clockFault}; nothing was sent; until the clock is right, cancel orders ` +
+      "in the broker's app",
     { code: "wrong-clock", ...operation !== undefined && { operation } },
   );
 }

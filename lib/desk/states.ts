@@ -97,7 +97,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   expired: corrections,
   /** Bytes may have been sent, and no answer says whether the broker executed the request. */
   unknown: [
-    // Lists that show an order's end, too, first prove that the broker had the request.
+    // Even if the lists already show the order's end, they first prove that the broker got the request.
     change("acknowledged", "answer", "list", "person"),
     change("rejected", "answer"),
     change("cancelled", "answer"),

@@ -1082,7 +1082,9 @@ export type FutureQuote = {
   openInterestChange?: string;
   /** Value of one index point. */
   multiplier?: string;
-  /** Current contract of a "main" alias. */
+  /**
+   * For the code of a main contract, which always means the current contract: the contract that it means now.
+   */
   mainContract?: string;
 };
 
@@ -1140,7 +1142,7 @@ export type BookLevel = {
   volume?: string;
   /** Number of orders at this level. */
   orderCount?: number;
-  /** Exchange of the quantity. */
+  /** The exchange that has this quantity. */
   venue?: string;
 };
 

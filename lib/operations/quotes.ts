@@ -57,7 +57,7 @@ export const futureQuoteRecord = record({
   openInterestChange: field("dailyIncrement", decimal),
   /** Value of one index point. */
   multiplier: field("multiplier", decimal),
-  /** Current contract of a "main" alias. */
+  /** For the code of a main contract, which always means the current contract: the contract that it means now. */
   mainContract: field("mainContractCode", text),
 }, ["FutureBasicQotExData"]);
 /** Additional quote fields of a future. */
@@ -184,7 +184,7 @@ export const bookLevelFields = {
   volume: field("volume", int64),
   /** Number of orders at this level. */
   orderCount: field("orederCount", int32()),
-  /** Exchange of the quantity. */
+  /** The exchange that has this quantity. */
   venue: field("brokeId", text),
 };
 /** One level of the order book; its wire name is `OrderBook`. */

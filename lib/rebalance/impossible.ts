@@ -39,7 +39,7 @@ export function impossible(prepared: Prepared, file: RebalanceFile): InvalidPara
         ? {
           path: ["cashBuffer"],
           value: file.cashBuffer,
-          expected: "a smaller buffer: the limits forbid its sales",
+          expected: "a smaller buffer: the plan's limits forbid the sales that this buffer needs",
         }
         : {
           path: ["maxTurnover"],

@@ -88,7 +88,8 @@ const ceiling = (a: bigint, b: bigint) => (a + b - 1n) / b;
 /**
  * Prepares a plan.
  *
- * @throws {InvalidParamsError} If something is wrong or missing. It lists every mistake.
+ * @throws {InvalidParamsError} If the file or the account has a mistake, the account has no value, or the plan is too
+ * large. Lists every mistake of the first check that fails.
  */
 export function prepare(file: RebalanceFile, account: Account): Prepared {
   const { rows, currencies, rates, idle } = checkedRows(file, account);

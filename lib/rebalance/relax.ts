@@ -221,7 +221,7 @@ function lowest(fits: (price: number) => boolean, guess: number, precision: numb
   return high;
 }
 
-/** Prices as exact integers, with the square of the problem's unit as 1. */
+/** Prices as integers, in parts of the square of {@linkcode Problem.unit}. */
 export interface ExactPrices {
   cash: bigint[];
   turnover: bigint;

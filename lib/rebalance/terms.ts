@@ -41,7 +41,10 @@ export interface ExecutionAlgorithm {
 
 /** How a plan is executed. */
 export interface ExecutionTerms {
-  /** Price at which each order is placed. It is rounded to the tick: down for a purchase, and up for a sale. */
+  /**
+   * Market price at which each order is placed, rounded to the tick: down for a purchase, and up for a sale. An
+   * algorithmic order has no such price: its limit is the worst price within the collar.
+   */
   peg: Peg;
   /** Largest distance of an order's price from the plan's price, as a fraction of the plan's price. */
   collar: Decimal;

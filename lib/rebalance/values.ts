@@ -94,7 +94,7 @@ function checkSize(value: unknown, what: string): void {
   }
 }
 
-/** Maximum number of values in a file. Without aliases, a YAML file of 1 MiB has fewer values. */
+/** Maximum number of values in a file. Without aliases, a YAML file needs about 1 MB for so many values. */
 const MOST_VALUES = 500_000;
 
 /** Options of {@linkcode checked}. */

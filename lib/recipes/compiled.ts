@@ -284,7 +284,7 @@ export interface StepReach {
 export interface CompiledStep {
   /** Name of the step. */
   id: string;
-  /** Name of a step, or of an operation of the catalogue. */
+  /** The step of hsgate, the operation of the catalogue, or the file of a custom step. */
   uses: string;
   /** Effect of the step. */
   effect: StepEffect;
@@ -410,9 +410,9 @@ export interface StepContext extends StepScope {
    */
   proven?(error: unknown, outcome: "ok" | "refused"): void;
   /**
-   * Returns why every further write of this run will be rejected: its window has closed, or live trading is off. Returns
-   * `undefined` if writes are allowed, or if the reason may be temporary. A step that waits before it writes can use
-   * this to end early.
+   * Returns why every further write of this run will be rejected: its window has closed, or live trading is off.
+   * Returns `undefined` if writes are allowed, or if the reason may be temporary. A step that waits before it writes
+   * can use this to end early.
    */
   whyWritesEnded?(): Promise<string | undefined>;
   /** Folder for files. */

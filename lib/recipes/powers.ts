@@ -86,8 +86,8 @@ function realHost(address: string): string {
 export const powerKey = ({ kind, name }: Pick<Power, "kind" | "name">): string => `${kind} ${name}`;
 
 /**
- * Returns all powers of a recipe, the most serious first, without running the recipe. Includes the powers of recipes that
- * it runs. For a custom step whose code was not read, the list says only that the step runs code.
+ * Returns all powers of a recipe, the most serious first, without running the recipe. Includes the powers of recipes
+ * that it runs. For a custom step whose code was not read, the list says only that the step runs code.
  */
 export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   const order = Object.keys(powerKinds);

@@ -1,6 +1,6 @@
 /**
- * Runs a rehearsal: the schedules of recipes over a range of days, with the real scheduler and the simulated broker. The
- * virtual clock jumps from one event to the next.
+ * Runs a rehearsal: the schedules of recipes over a range of days, with the real scheduler and the simulated broker.
+ * The virtual clock jumps from one event to the next.
  *
  * @module
  */

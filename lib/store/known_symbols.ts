@@ -13,8 +13,8 @@ const MOST_INTENTS = 500;
 const MOST_PARAMS = 10_000;
 
 /**
- * Returns the symbols of order writes, each once, newest first. Empty if the path is not a regular file, or the file has
- * no table of order writes.
+ * Returns the symbols of order writes, each once, newest first. Empty if the path is not a regular file, or the file
+ * has no table of order writes.
  *
  * @throws If the path does not exist, if the file is not a readable database, or if another process has locked it.
  */

@@ -142,7 +142,8 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
     ? ["-wal", "-shm"].find((end) => sizeOf(`${real}${end}`) !== undefined)
     : undefined;
   if (beside !== undefined) return `${file}, although "${real}${beside}" shows that it was in use`;
-  // SQLite treats files of 0 and 1 byte as new databases. For 2 to 511 bytes, it reports that the file is not a database.
+  // SQLite treats files of 0 and 1 byte as new databases. For 2 to 511 bytes, it reports that the file is not a
+  // database.
   return size === 1 ? `${file}: it has 1 byte` : undefined;
 }
 

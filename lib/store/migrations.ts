@@ -134,8 +134,8 @@ export const migrations: readonly (readonly string[])[] = [
   // With this index, old plans are found without reading the other plans, whose rows are large.
   [`create index rebalance_by_time on rebalance (planned_at)`],
   [
-    // `broker_at`: the broker's time when the intent was approved. The day's limits use it, because this machine's clock
-    // may have been wrong then.
+    // `broker_at`: the broker's time when the intent was approved. The day's limits use it, because this machine's
+    // clock may have been wrong then.
     `alter table intent add column broker_at integer`,
     `create index intent_by_broker on intent (account, broker_at) where broker_at is not null`,
   ],

@@ -598,7 +598,7 @@ function onlyScram(
     const [, count] = /^r=[^,]+,s=[^,]+,i=(\d+)$/.exec(String(message.data)) ?? [];
     if (Number(count ?? 0) >= LEAST_ITERATIONS) return answers.forEach((answer) => answer(message));
     end(
-      `the server's SCRAM login needs at least ${LEAST_ITERATIONS} iterations; set the role's password again`,
+      `the server's SCRAM message is not valid, or has fewer than ${LEAST_ITERATIONS} iterations; set the role's password again`,
     );
   });
   connection.on("authenticationSASL", () => login.isAsked = true);

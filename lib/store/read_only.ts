@@ -34,8 +34,8 @@ export function storeIdIn(path: string): string | undefined {
 }
 
 /**
- * Returns the first damage that SQLite finds in the file of a store. Ends even if a damaged file contains an endless loop
- * of pages.
+ * Returns the first damage that SQLite finds in the file of a store. Ends even if a damaged file contains an endless
+ * loop of pages.
  *
  * @returns `undefined` if nothing is damaged.
  */
@@ -116,7 +116,10 @@ function wrongJson(column: string, kind: "object" | "array" | "any" | undefined)
   return `case when json_valid("${column}") then json_type("${column}") <> '${kind}' else 1 end`;
 }
 
-/** Opens a database for reading. @throws {StoreError} If a file beside it is a link or names another file. */
+/**
+ * Opens a database for reading. @throws {StoreError} If a file beside it is a link, or a journal that names another
+ * file.
+ */
 export function openReadOnly(path: string): DatabaseSync {
   checkBeside(path);
   return new DatabaseSync(path, { ...LIMITED, readOnly: true, timeout: WAIT_MS });

@@ -4,8 +4,8 @@
  *
  * The statements of `node:sqlite` are synchronous, so a process dies between two statements. A call of a dead process
  * returns a promise that never resolves. The machine closes the database of a dead process, which rolls its transaction
- * back. A process can stop for a time before a transaction begins. Other processes then use the store, and the transaction
- * begins later.
+ * back. A process can stop for a time before a transaction begins. Other processes then use the store, and the
+ * transaction begins later.
  *
  * @module
  */

@@ -371,8 +371,8 @@ export interface Unreachable {
 }
 
 /**
- * Returns the states that no intent has when a fault strikes. Every other pair of a state and a kind of fault can
- * occur: a fault counts for each state that any intent of the account has, and every process may die in any state.
+ * Returns the states that no intent has when a fault strikes. In every other state, every kind of fault can strike. A
+ * fault counts for each state that any intent of the account has at that moment.
  *
  * @param days Trading days of each seed.
  */
@@ -413,7 +413,7 @@ const aims: readonly IntentState[] = [
   "unknown",
   "ambiguous",
 ];
-/** Fraction of the plans in which some faults wait for a state. */
+/** Fraction of the plans in which faults of all kinds may wait for a state. Kinds with a `state` wait in every plan. */
 const AIMED = 0.6;
 
 /**

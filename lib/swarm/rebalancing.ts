@@ -25,7 +25,7 @@ const MINUTE = 60_000;
  * only program is a scheduler on the direct transport (`sole`).
  */
 const SHARES = { full: 0.45, short: 0.12, sole: 0.5 };
-/** Minutes from the open to each rebalancing of a day. The second rebalancing sells what the first one has bought. */
+/** Minutes from the open to each rebalancing of a day. Each has its own targets. */
 const STARTS = [40, 95];
 /** How long an execution may take, in minutes. */
 const DEADLINES = [5, 10, 20];

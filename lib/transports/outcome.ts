@@ -27,7 +27,9 @@ export interface CallContext {
   operation: Pick<AnyOperation, "name" | "effect" | "provenBy">;
   /** Name of the transport. */
   transport: string;
-  /** The parameters with hsgate's names, if known. They decide which lists an error names for the outcome of a write. */
+  /**
+   * The parameters with hsgate's names, if known. They decide which lists an error names for the outcome of a write.
+   */
   params?: unknown;
 }
 

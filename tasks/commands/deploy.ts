@@ -52,8 +52,8 @@ command installs nothing; it prints the remaining steps.
 Without --out, a crontab goes to stdout.
 
 Recipes that trade need a durable store: deploy rejects a store in /tmp or in memory. If such
-a recipe starts late, it does nothing, and no timer catches up its slot. No file contains a
-secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/deno and
+a recipe starts late, it does nothing, unless its "misfire" says otherwise; no timer catches
+up its slot. No file contains a secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/deno and
 --store /data/hsgate.db.
 
 With --store postgres://user@host/database the files contain the URL without a password;

@@ -109,7 +109,7 @@ export const storeAccept = command({
   args: [0, 0],
   details: `The command accepts only a store in a SQLite file. The file "FILE.mark" next to the store
 records the last write of each account. If the store is missing, empty, cut off or older than
-its mark, the commands reject it: it lacks writes that were sent, so a run could send them
+its mark, hsgate rejects it: it lacks writes that were sent, so a run could send them
 again. Replace such a store with its newest copy. If there is no copy, or the copy is older
 than the last write, first check the account's orders and fills since then, stop every
 scheduler, and run this command.

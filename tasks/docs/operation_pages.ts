@@ -1,6 +1,7 @@
 /**
- * Writes the reference pages of operations, pushes, code tables and errors as Markdown. Text comes from the doc comments
- * of the catalogue. Types, limits and code tables come from the catalogue itself, so that the pages cannot differ from it.
+ * Writes the reference pages of operations, pushes, code tables and errors as Markdown. Text comes from the doc
+ * comments of the catalogue. Types, limits and code tables come from the catalogue itself, so that the pages cannot
+ * differ from it.
  *
  * @module
  */

@@ -17,7 +17,8 @@ const runsOf = async (path: string) => {
 };
 
 /**
- * A folder with a recipe that exports the day of its slot, and a gateway whose clock shows `MORNING`, Friday 2025-08-15.
+ * A folder with a recipe that exports the day of its slot, and a gateway whose clock shows `MORNING`, Friday
+ * 2025-08-15.
  */
 async function world() {
   const gateway = await simulate({ fillsPerDay: 3 });

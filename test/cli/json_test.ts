@@ -36,7 +36,9 @@ Deno.test("hsgate prints an error of an unknown command as an object too", async
   assertStringIncludes(errorIn(out, code, "dotcor").text, 'did you mean "doctor"?');
 });
 
-/** Arguments with which each command fails in an empty folder without a broker; `null` for a command that does not fail. */
+/**
+ * Arguments with which each command fails in an empty folder without a broker; `null` for a command that does not fail.
+ */
 const failing: Readonly<Record<string, readonly string[] | null>> = {
   "init": ["/dev/null/x"],
   "run": ["nothing"],

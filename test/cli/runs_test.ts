@@ -150,7 +150,7 @@ Deno.test("why, pause and resume find a recipe in the file that a scheduler load
   const gone = (await cli(["why", "beat", "2025-08-15", ...store])).out;
   assertEquals(
     gone,
-    `no valid recipe in "recipes" has this name, and "${h.path}/beat.yaml" no longer contains it ` +
+    `no valid recipe in "recipes" has this name, and "${h.path}/beat.yaml", from which a scheduler last loaded it, is missing or contains no valid recipe of this name ` +
       `(--recipes names another folder): ${why.out}`,
   );
   const refused = await cli(["resume", "beat", ...store]);

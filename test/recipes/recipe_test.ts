@@ -799,7 +799,7 @@ Deno.test("recipeJsonSchema() describes each step's own parameters, including ex
   assertEquals(Object.keys(parametersOf("keep-login")), ["market", "life"]);
   assertEquals(parametersOf("export-day-book").sessions, {
     anyOf: [{ type: "integer", minimum: 1, maximum: 250 }, hole],
-    description: "Number of last trading days that have begun; or use from and to",
+    description: "Number of the latest trading days, with a day that has only begun; or use from and to",
   });
 });
 

@@ -102,7 +102,8 @@ testBoth(
       `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
       values ('r/s1/1', 'rebalance', 0, 2, 'write', 'r', 'begun', 1)`,
     );
-    const broken = 'rule "a write step was begun once, and again only if it was resolved to begin again"';
+    const broken =
+      'rule "a write step was begun once, and once more for each time that a person resolved it with "again""';
     assertEquals(await verifyStore(store), [`1 rows break the ${broken}`]);
     await store.event(1, "resolved", { state: "failed" }, "r/s1/1");
     assertEquals(await verifyStore(store), [`1 rows break the ${broken}`]);

@@ -227,7 +227,8 @@ Deno.test("decodeAll() rejects more than 100,000 fields without a definition, al
     "it has more than 100000 fields without a definition",
   );
   assertEquals(above.code, "message-damaged");
-  // The fields of two rows count together. In each row, the payload has its tag, its length of two bytes and 150 fields.
+  // The fields of two rows count together. In each row, the payload has its tag, its length of two bytes and 150
+  // fields.
   const row = [0x0a, 0xc2, 0x03, ...repeatedField(unlisted, 150)];
   const rows = repeatedField(row, Math.ceil((MOST_UNLISTED + 1) / 150));
   assertThrows(() => messages.decodeAll(LIST, rows), ProtocolError, "more than 100000 fields without");

@@ -135,8 +135,8 @@ export class Check {
   }
 
   /**
-   * Refuses an amendment if its symbol, order type or side differs from that of the order in the lists: the broker would
-   * not change these terms.
+   * Refuses an amendment if its symbol, order type or side differs from that of the order in the lists: the broker
+   * would not change these terms.
    */
   #compare({ before }: Order): void {
     if (before === undefined) return;

@@ -115,7 +115,7 @@ export function orderOf({ operation, params: given, reading }: PlannedWrite): Or
   };
 }
 
-/** Returns whether an order may also trade outside the regular hours. */
+/** Returns whether an order may also trade outside the regular hours; `false` for every conditional order. */
 export const isForExtendedHours = ({ tradingHours, session }: OrderParams): boolean =>
   tradingHours === "extended" || session === "after-hours";
 
@@ -127,7 +127,9 @@ export const isConditional = (orderType: string | undefined): boolean =>
 export const limitPriceOf = ({ price, orderType = "limit" }: OrderParams): Decimal | undefined =>
   unpricedTypes.includes(orderType) ? undefined : priceOf({ price });
 
-/** Returns the limit price of an order, or its trigger price if it has none. `undefined` if the market sets the price. */
+/**
+ * Returns the limit price of an order, or its trigger price if it has none. `undefined` if the market sets the price.
+ */
 export const ownPriceOf = (terms: OrderParams): Decimal | undefined =>
   limitPriceOf(terms) ?? triggerOf(terms);
 
@@ -141,8 +143,9 @@ const trailOf = ({ triggerValue, trailBy, orderType }: OrderParams): Order["trai
   isTrailing(orderType) && triggerValue !== undefined ? { by: trailBy, value: triggerValue } : undefined;
 
 /**
- * Returns the price at which a conditional order would trigger if the market moved against it from now on. For a trailing
- * order this is the last price less the distance, or for a purchase plus the distance.
+ * Returns the price at which a conditional order would trigger if the market moved against it from now on. For a
+ * trailing sale this is the last price minus the distance, and for a trailing purchase the last price plus the
+ * distance.
  */
 export function triggerNow({ trigger, trail, side }: Order, last: Decimal | undefined): Decimal | undefined {
   if (trail === undefined || last === undefined) return trigger;
@@ -218,7 +221,7 @@ export function remainingOf(order: SeenOrder | undefined): Decimal {
 /** Returns the quantity that an amended order has already filled: its cash is paid, or its shares are sold. */
 export const filledOf = ({ before }: Order): Decimal => before?.filled ?? "0";
 
-/** States of orders that the broker's numbers may not reflect yet. */
+/** States of intents whose orders the broker's cash and holdings may not reflect yet. */
 export const pendingStates: readonly string[] = ["planned", "approved", "sent", "unknown", "ambiguous"];
 
 export const least = (one: Decimal, other: Decimal): Decimal => compare(one, other) < 0 ? one : other;

@@ -1,6 +1,6 @@
 /**
- * The guard rails of the order desk: rules that an order must pass before it is sent. A rule refuses an order or lets it
- * pass, but never changes it. Every refusal names the rule, the reason, and the nearest valid value or what to do.
+ * The guard rails of the order desk: rules that an order must pass before it is sent. A rule refuses an order or lets
+ * it pass, but never changes it. Every refusal names the rule, the reason, and the nearest valid value or what to do.
  *
  * Cancellations pass without a check. The limits and their settings are in `client/limits.ts`.
  *

@@ -301,7 +301,9 @@ function withoutSecrets(
   return new InvalidParamsError(`run step "${id}"`, issues, { code, operation, transport });
 }
 
-/** Checks and returns the recipe that a `run` step names. Rejects a recipe that writes, because it needs its own slot. */
+/**
+ * Checks and returns the recipe that a `run` step names. Rejects a recipe that writes, because it needs its own slot.
+ */
 async function otherRecipe(
   { uses }: StepSource,
   { deps, early, types }: { deps: StepCompileContext; early: Record<string, unknown>; types: Holes },

@@ -72,7 +72,10 @@ export function withDefaults(
   };
 }
 
-/** Returns combinations that could send an order late, twice, or on an unknown day. */
+/**
+ * Returns combinations that could send an order late, twice, or on a day that the calendar does not cover. For every
+ * class of recipes, also returns deadlines that are shorter than a jitter.
+ */
 export function findUnsafe(recipe: {
   source: RecipeSource;
   recipeClass: RecipeClass;

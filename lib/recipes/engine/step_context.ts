@@ -1,7 +1,8 @@
 /**
- * Creates the context of a step: the slot, session and day of its run, and the functions that the step may call. Used for
- * every run, with or without a store, dry or real, and for steps that send notices. Also decides how a step ends: its
- * time limit, whether it failed, whether its writes have an unknown outcome, and whether another attempt could succeed.
+ * Creates the context of a step: the slot, session and day of its run, and the functions that the step may call. Used
+ * for every run, with or without a store, dry or real, and for steps that send notices. Also decides how a step ends:
+ * its time limit, whether it failed, whether its writes have an unknown outcome, and whether another attempt could
+ * succeed.
  *
  * @module
  */
@@ -50,7 +51,9 @@ export interface StepDeps {
   redactor: Redactor;
   /** Returns the time that steps see, Unix milliseconds. @default the time of the machine */
   now?: () => number;
-  /** Waits; replace it for a virtual clock. @default waits on the machine's timers until the step's signal is aborted */
+  /**
+   * Waits; replace it for a virtual clock. @default waits on the machine's timers until the step's signal is aborted
+   */
   sleep?(ms: number): Promise<void>;
   /** The client for a step, connected on first use. */
   client(step: string): Promise<Client>;
@@ -68,7 +71,7 @@ interface ContextParts extends Pick<StepContext, "signal" | "log" | "recipeFile"
   attempt?: number;
   /** Checks each write of the step. @default none, for notices */
   guard?: WriteGuard;
-  /** @default writes never end */
+  /** @default the step gets no reason why writes are no longer allowed */
   whyWritesEnded?: StepContext["whyWritesEnded"];
   /** @default reports nothing */
   progress?: StepContext["progress"];

@@ -134,8 +134,8 @@ const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/h
 /**
  * Returns whether trust may cover only the files that a command names, judged by the command's program. That is so if
  * the program reads a file of these folders only when an argument names the file. It is also so if the program is a
- * file of these folders, or belongs to the user, unless it has the name of an interpreter or of a program that runs what
- * a file of the working folder says.
+ * file of these folders, or belongs to the user, unless it has the name of an interpreter or of a program that runs
+ * what a file of the working folder says.
  */
 function isKnown(program: string, { from, folders }: Place): boolean {
   const name = program.replace(/^.*\//, "");
@@ -170,7 +170,9 @@ export function canRunAnyFile(command: readonly string[], place: Place): boolean
     );
 }
 
-/** Returns whether an argument, or the value of its option, names a folder that the author of the recipe may control. */
+/**
+ * Returns whether an argument, or the value of its option, names a folder that the author of the recipe may control.
+ */
 function namesFolder(arg: string, place: Place): boolean {
   const values = [arg, arg.replace(/^-[A-Za-z]/, ""), ...arg.split(/[=:,]/)];
   return values.some((value) => {

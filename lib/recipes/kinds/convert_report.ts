@@ -220,7 +220,10 @@ class Pace {
   }
 }
 
-/** Returns the number of characters in a row. @throws {BrokerError} If there are too many, because a row is written at once. */
+/**
+ * Returns the number of characters in a row. @throws {BrokerError} If there are too many, because a row is written at
+ * once.
+ */
 function sizeOf(path: string, row: Row): number {
   let size = 0;
   for (const [name, value] of Object.entries(row)) {

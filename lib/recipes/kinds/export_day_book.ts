@@ -34,7 +34,7 @@ const params = z.strictObject({
     .meta({ description: "Accounts to export; without a futures account: [securities]" }),
   sessions: z.int().min(1).max(MOST_SESSIONS, `a whole number from 1 to ${MOST_SESSIONS}`).optional()
     .meta({
-      description: "Number of last trading days that have begun; or use from and to",
+      description: "Number of the latest trading days, with a day that has only begun; or use from and to",
     }),
   from: day.optional().meta({ description: "First trading day" }),
   to: day.optional().meta({ description: "Last trading day" }),

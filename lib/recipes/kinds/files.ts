@@ -33,7 +33,9 @@ export interface WrittenFile {
   sha256: string;
 }
 
-/** Replaces or creates a file, and creates its folder. After a crash, the file has either its old or its new content. */
+/**
+ * Replaces or creates a file, and creates its folder. After a crash, the file has either its old or its new content.
+ */
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array<ArrayBuffer>,

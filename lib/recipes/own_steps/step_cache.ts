@@ -21,7 +21,9 @@ export function runWords(): string[] {
 interface StepCache {
   /** The folder that Deno itself uses. */
   real: string;
-  /** Folders of `real` that a process reads: packages and the toolkit's compiled modules. The new cache links to them. */
+  /**
+   * Folders of `real` that a process reads: packages and the toolkit's compiled modules. The new cache links to them.
+   */
   linked: readonly string[];
   /**
    * A folder with Deno's analysis of the toolkit's modules. Its files are copied, because a new analysis takes long.

@@ -47,8 +47,8 @@ export async function lastBlock(store: Store, runKey: string): Promise<Block | u
 }
 
 /**
- * Returns a line for each intent of a run whose outcome is unknown. A decision about a run does not resolve its intents:
- * each of them blocks the same request until its own outcome is known.
+ * Returns a line for each intent of a run whose outcome is unknown. A decision about a run does not resolve its
+ * intents: each of them blocks the same request until its own outcome is known.
  */
 export async function unresolvedIntentAdvice(store: Store, runKey: string): Promise<string[]> {
   const intents = (await intentsOfRun(store, runKey)).filter(({ state }) => unresolvedStates.includes(state));

@@ -144,7 +144,10 @@ export async function moveWatermarks(
   );
 }
 
-/** Returns when a scheduler last listed a recipe, or any recipe; `undefined` if none has. */
+/**
+ * Returns the instant up to which a scheduler has listed the slots of a recipe, or the newest such instant of all
+ * recipes. `undefined` if no scheduler has run.
+ */
 export async function lastListedAt(store: Store, recipe?: string): Promise<number | undefined> {
   const row = recipe === undefined
     ? await store.get<{ at: number | null }>("select max(watermark) as at from schedule")
@@ -247,7 +250,7 @@ export async function noteServedFiles(
   );
 }
 
-/** Returns recipes that are not paused, have a file, and were not listed by any scheduler since an instant. */
+/** Returns recipes that are not paused, have a file, and whose slots no scheduler has listed since an instant. */
 export async function quietRecipes(
   store: Store,
   since: number,

@@ -31,7 +31,7 @@ const rules: readonly { rule: string; sql: string }[] = [
     sql: "select count(*) as n from run where state = 'running' and (holder is null or lease_until is null)",
   },
   {
-    rule: "a write step was begun once, and again only if it was resolved to begin again",
+    rule: 'a write step was begun once, and once more for each time that a person resolved it with "again"',
     sql: `select count(*) as n from step_run s where effect = 'write' and (round <> 0 or attempt > 1 + (
       select count(*) from event e where e.run_key = s.run_key and e.kind = 'resolved'
         and e.data like '%"state":"again"%'))`,

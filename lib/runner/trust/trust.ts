@@ -86,15 +86,17 @@ export class Trust {
     return path === undefined ? undefined : (await this.records()).get(path);
   }
 
-  /** Returns whether the texts and the code of a recipe, and of the recipes that it runs, are the trusted versions. */
+  /** Returns whether nothing speaks against the trust in a recipe: its texts, code and named programs are the
+   * trusted versions, no other user could write to its files, and no second file has the name of a recipe that it runs.
+   */
   async isUnchanged(file: string): Promise<boolean> {
     const record = await this.recordOf(file);
     return record !== undefined && await changeSince(record, file) === undefined;
   }
 
   /**
-   * Returns what has changed since a recipe was trusted, in words for a message; `undefined` if nothing has changed, or
-   * if the recipe was never trusted. Runs no code.
+   * Returns why a recipe is not the trusted version any more, in words for a message: what has changed, or which file
+   * others could write to. `undefined` if there is no reason, or if the recipe was never trusted. Runs no code.
    */
   async changeOf(file: string): Promise<string | undefined> {
     const record = await this.recordOf(file);
@@ -170,7 +172,8 @@ export class Trust {
    * Checks a secret's command or file again, right before its use.
    *
    * @param files The recipes that name the secret; trust of one of them is enough.
-   * @throws {NamedFileError} If a program or a link in the folder is new or was changed after it was trusted.
+   * @throws {NamedFileError} If a program or file that the secret names, in the recipe's folder or the working
+   * folder, is not the trusted one.
    */
   async checkSecret(origin: SecretOrigin, files: Iterable<string>): Promise<void> {
     let changed: NamedFile | undefined;
@@ -268,7 +271,10 @@ async function checkedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
   }
 }
 
-/** Returns the programs and the files of secrets in the folder. @throws {NamedFileError} If one cannot be trusted. */
+/**
+ * Returns the programs and the files of secrets that a recipe names in its folder or in the working folder. @throws
+ * {NamedFileError} If one cannot be trusted.
+ */
 async function namedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
   const named = stepCodes(recipe).flatMap(({ programs }) => programs);
   for (const { secrets = {}, file } of withRunBy(recipe)) {

@@ -31,7 +31,10 @@ export interface TrustRecord {
    * let a scheduler keep running this version. Absent in older records.
    */
   runs?: readonly { name: string; file: string; sha256: string; text: string }[];
-  /** Programs and files of secrets in the recipe's folder that the recipe names; absent in older records. */
+  /**
+   * Programs and files of secrets that the recipe names, if they are in its folder or in the working folder; absent in
+   * older records.
+   */
   named?: readonly NamedFile[];
   /** Keys of the powers that the user saw and trusted. */
   powers: readonly string[];
@@ -74,8 +77,11 @@ interface TrustRecords {
 }
 
 /**
- * Trust of a file: a `plain` file needs no trust; a `trusted` file is the version that was trusted; a `changed` file is
- * a different version of a trusted file; an `unknown` file was never trusted.
+ * Trust of a file:
+ * - A `plain` file needs no trust, and a `trusted` file is the version that was trusted.
+ * - A `changed` file was trusted, but the trust does not cover it now: it or a file that it uses has changed, others
+ * could write to such a file, or the recipe needs more than was trusted.
+ * - An `unknown` file was never trusted.
  */
 export type Standing = "plain" | "trusted" | "changed" | "unknown";
 

@@ -1,8 +1,8 @@
 /**
  * Manages futures: orders, fills, positions, funds and margin.
  *
- * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the maintenance
- * margin is four fifths of the initial margin.
+ * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the
+ * maintenance margin is four fifths of the initial margin.
  *
  * The night session belongs to the next trading day. It accepts only orders with the session `after-hours`. It rejects
  * a purchase more than 5% above the last price of the nearest contract's day session, and a sale more than 5% below it.

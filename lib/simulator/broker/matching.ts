@@ -7,15 +7,15 @@
  * Trades at the limit first serve the volume ahead. A trade beyond the limit shows that all of that volume
  * has been served.
  *
- * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes: auction orders before the open, and
- * after the close every order that is still open.
+ * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes: auction orders before the open,
+ * and after the close every order that is still open.
  *
  * Odd lots of Hong Kong have a market of their own, which `odd_lots.ts` describes.
  *
- * A fill never exceeds what the market offers. The volume of a level of the book can be taken once, and is on offer again
- * only after the market has traded at its price or beyond it. Of the part of a trade that is left after the volume ahead,
- * the account's orders get a quarter, but at least one lot. A real queue would give more, so a program meets partial
- * fills more often here.
+ * A fill never exceeds what the market offers. The volume of a level of the book can be taken once, and is on offer
+ * again only after the market has traded at its price or beyond it. Of the part of a trade that is left after the
+ * volume ahead, the account's orders get a quarter, but at least one lot. A real queue would give more, so a program
+ * meets partial fills more often here.
  *
  * @module
  */

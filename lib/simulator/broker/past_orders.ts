@@ -1,7 +1,7 @@
 /**
- * Adds conditional and algorithmic orders to the generated past. They explain ordinary orders that the past already has:
- * a triggered conditional order sent one of them, and the child of an algorithmic order is one of them. So the lists
- * agree with each other. There are no such orders for options.
+ * Adds conditional and algorithmic orders to the generated past. They explain ordinary orders that the past already
+ * has: a triggered conditional order sent one of them, and the child of an algorithmic order is one of them. So the
+ * lists agree with each other. There are no such orders for options.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
  * Defines the margins and the interest of short positions in stocks.
  *
- * The broker does not publish them. Here the margins are the usual minimum of the United States, and the interest is 3% a
- * year. There is no forced purchase: an account that lacks margin keeps its positions, but cannot open more.
+ * The broker does not publish them. Here the margins are the usual minimum of the United States, and the interest is 3%
+ * a year. There is no forced purchase: an account that lacks margin keeps its positions, but cannot open more.
  *
  * @module
  */

@@ -15,8 +15,8 @@
  *
  * A table in `docs/simulator.md` lists the sources.
  *
- * The broker does not publish what it lends. Here it is a thousandth of the volume of the day before. `short_terms.ts` has
- * the margins and the interest.
+ * The broker does not publish what it lends. Here it is a thousandth of the volume of the day before. `short_terms.ts`
+ * has the margins and the interest.
  *
  * @module
  */

@@ -277,7 +277,9 @@ export class State {
     return { order: cost.cents, fees: this.feesSoFar(order) };
   }
 
-  /** Returns the cash that covers the rest of a purchase before and after an amendment arrives, fees included; cents. */
+  /**
+   * Returns the cash that covers the rest of a purchase before and after an amendment arrives, fees included; cents.
+   */
   #costWith(order: LiveOrder, { quantity, further, frozenPrice }: Amendment): bigint {
     const [filled, left, most] = [filledOf(order), leftOf(order), mostLeftOf(order)];
     const before = this.costOf(order, order.frozenPrice, left);

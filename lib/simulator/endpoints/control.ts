@@ -1,6 +1,6 @@
 /**
- * Serves the control routes: tests and demos in other processes use them to set faults and the clock. The real broker has
- * no such routes.
+ * Serves the control routes: tests and demos in other processes use them to set faults and the clock. The real broker
+ * has no such routes.
  *
  * | Route | Body | Does |
  * |---|---|---|

@@ -28,7 +28,9 @@ export interface CoreOptions {
   mostLots?: BrokerOptions["mostLots"];
   /** Whether the account may sell stocks short. @default false */
   shorts?: boolean;
-  /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
+  /**
+   * Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none
+   */
   script?: ScriptSource;
   /**
    * Shapes of a real broker's answers, from a report of `hsgate probe`: the members with their types and lengths,

@@ -45,8 +45,8 @@ export function platformCredentials(seed: number): PlatformCredentials {
 }
 
 /**
- * Returns a function that decrypts trade passwords (Base64 of AES-ECB with PKCS#7). That function returns `undefined` for
- * a text that it cannot decrypt.
+ * Returns a function that decrypts trade passwords (Base64 of AES-ECB with PKCS#7). That function returns `undefined`
+ * for a text that it cannot decrypt.
  *
  * @throws {TypeError} If the key is not Base64 of 16, 24 or 32 bytes.
  */

@@ -1,6 +1,6 @@
 /**
- * Applies faults that break the rules of paging. By these rules the cursor of the last row leads to the next page, and a
- * short page is the last page.
+ * Applies faults that break the rules of paging. By these rules the cursor of the last row leads to the next page, and
+ * a short page is the last page.
  *
  * @module
  */

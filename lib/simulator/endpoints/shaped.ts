@@ -1,6 +1,7 @@
 /**
- * Invents answers whose structure comes from a real broker's answers in a probe report. A call that has such a shape
- * gets an invented answer instead of the simulated broker's answer.
+ * Invents answers with the structure (the shape) of a real broker's answers, as a report of `hsgate probe` records it.
+ * If the report has a shape for a call's operation, the caller gets an invented answer instead of the simulated
+ * broker's.
  *
  * @module
  */

@@ -41,7 +41,9 @@ export interface Asset {
   unhaltedBar?(index: number): UnitBar;
 }
 
-/** Returns the bar of a day without the halts of a script. Its open is known before the open, whatever happens later. */
+/**
+ * Returns the bar of a day without the halts of a script. Its open is known before the open, whatever happens later.
+ */
 export function unhaltedBar(asset: Asset, index: number): UnitBar {
   return asset.unhaltedBar?.(index) ?? asset.bar(index);
 }

@@ -1,6 +1,6 @@
 /**
- * Provides the prices of stocks, futures and options in the same form: day bars, price paths within the days, and a price
- * grid.
+ * Provides the prices of stocks, futures and options in the same form: day bars, price paths within the days, and a
+ * price grid.
  *
  * @module
  */

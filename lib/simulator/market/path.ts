@@ -34,8 +34,8 @@ export interface DayPath {
   /** Shares or contracts, as doubles because a day may exceed 32 bits. */
   volume: Float64Array;
   /**
-   * Returns the ticks of a minute, oldest first. The first tick is at the start of the minute, and the price of the last
-   * tick is the close of the minute.
+   * Returns the ticks of a minute, oldest first. The first tick is at the start of the minute, and the price of the
+   * last tick is the close of the minute.
    */
   ticks(minute: number): Tick[];
 }

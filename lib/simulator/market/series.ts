@@ -184,8 +184,9 @@ export class StockSeries implements BarSeries {
 }
 
 /**
- * Returns the bars of Hong Kong as they were traded. The stored prices before an ex-date are multiplied by (close - cash)
- * / close, and divided by the number of shares that one share became. The stored volumes are multiplied by that number.
+ * Returns the bars of Hong Kong as they were traded. The stored prices before an ex-date are multiplied by (close -
+ * cash) / close, and divided by the number of shares that one share became. The stored volumes are multiplied by that
+ * number.
  */
 function unscaled(stored: Map<string, UnitBar>, actions: readonly CorporateAction[]): Map<string, UnitBar> {
   let bars = [...stored];

@@ -1,8 +1,9 @@
 /**
  * Lists the trading days of one market, and the minutes of continuous trading in each.
  *
- * The days run from the first stored bar to the end of the calendar. Auctions do not count: a stock day in Hong Kong has
- * 330 minutes, 09:30 to 12:00 and 13:00 to 16:00. The sessions outside the regular hours have timelines of their own.
+ * The days run from the first stored bar to the end of the calendar. Auctions do not count: a stock day in Hong Kong
+ * has 330 minutes, 09:30 to 12:00 and 13:00 to 16:00. The sessions outside the regular hours have timelines of their
+ * own.
  *
  * @module
  */

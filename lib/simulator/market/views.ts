@@ -1,7 +1,7 @@
 /**
- * Defines the views of the simulated market. Their members have the names of the operation catalogue, so an endpoint only
- * adds the security (API document 2.3). Prices are doubles as on the wire, computed from decimal texts; volumes and epoch
- * milliseconds are whole numbers as text.
+ * Defines the views of the simulated market. Their members have the names of the operation catalogue, so an endpoint
+ * only adds the security (API document 2.3). Prices are doubles as on the wire, computed from decimal texts; volumes
+ * and epoch milliseconds are whole numbers as text.
  *
  * @module
  */

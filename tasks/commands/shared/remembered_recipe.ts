@@ -15,8 +15,8 @@ import { RECIPES } from "./recipe_names.ts";
 type Where = Parameters<typeof recipeNamed>[1];
 
 /**
- * Returns a recipe by name, or `undefined` if it is not found. Searches the named folder or the default folder first,
- * and then the file that a scheduler last loaded.
+ * Returns a recipe by name, or `undefined` if it is not found. If a folder is named, searches only this folder.
+ * Otherwise searches the default folder, and then the file that a scheduler last loaded.
  */
 export async function findRecipe(
   name: string,
@@ -48,7 +48,9 @@ export async function getRecipe(name: string, store: Store, where: Where): Promi
 export async function notFound(name: string, store: Store, folder: string | undefined): Promise<string> {
   if (folder !== undefined) return `no valid recipe in "${folder}" has this name`;
   const file = await fileOfRecipe(store, name);
-  const there = file === undefined ? "" : `, and "${file}" no longer contains it`;
+  const there = file === undefined
+    ? ""
+    : `, and "${file}", from which a scheduler last loaded it, is missing or contains no valid recipe of this name`;
   return `no valid recipe in "${RECIPES}" has this name${there} (--recipes names another folder)`;
 }
 

@@ -31,7 +31,7 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   const { from, to } = daysOf(flags);
   const seed = seedOf(flags.seed ?? "1");
   const golden = goldenOf(flags);
-  // The folder may contain links of these names.
+  // The golden file or the store may be a link, and the command would then write outside the folder.
   if (golden?.update) refuseLinkedOut(golden.path);
   if (flags.store !== undefined) refuseLinkedOut(flags.store);
   if (flags.store !== undefined && await exists(flags.store)) {
