@@ -501,7 +501,7 @@ Deno.test("recipes/rebalance.yaml brings a drifting account back into its bands 
 Deno.test("rehearse() looks for the lost answers of a rebalance in virtual time, and sends no order twice", async () => {
   // The second outage begins while the desk reads what it needs before an order, and ends after the order was sent.
   const { result, states, planned, filled, lost } = await rebalanced([
-    outage("02-28T09:30:00", "gateway-slow", { for: "5m45s", by: "9s" }),
+    outage("02-28T09:30:00", "gateway-slow", { for: "5m45s", by: "6s" }),
     outage("02-28T09:35:46", "gateway-slow", { for: "20s", by: "30s" }),
   ]);
   assert(lost > 0, "an answer was lost");
