@@ -81,16 +81,19 @@ export function isForPerson(
 
 /**
  * An intent to place or amend an order has requested terms. Returns whether the lists may never show these terms,
- * because the owner has amended the order. Returns false if the outcome is known, except for an acknowledged placement:
- * some of its orders may still be unknown.
+ * because the owner has amended the order. Returns false if the outcome is known, except for a placement that is
+ * acknowledged, or that has not ended and lacks a part of its split order: the desk may still not know these orders.
  */
 function isHiddenByOwner(
-  { id, kind, state, params }: Intent,
+  { id, kind, state, params, orderIds: known }: Intent,
   { swarm, claims }: Pick<IntentsAndTruth, "swarm" | "claims">,
 ): boolean {
   if (kind === "cancel") return false;
-  if (!unresolvedStates.includes(state) && (kind !== "place" || state !== "acknowledged")) return false;
   const { orderIds = [] } = claims.get(id) ?? {};
+  const mayLack = kind === "place" &&
+    (state === "acknowledged" ||
+      ["working", "part-filled"].includes(state) && orderIds.some((each) => !known.includes(each)));
+  if (!unresolvedStates.includes(state) && !mayLack) return false;
   return [...orderIds, ...targetsOf({ params })].some((each) =>
     swarm.truth.orders.get(each)?.isAmendedByOwner
   );

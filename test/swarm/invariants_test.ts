@@ -13,7 +13,7 @@ import {
   usedAsOne,
 } from "../../lib/swarm/rebalancing.ts";
 import type { Executed, TrueOrder } from "../../lib/swarm/truth.ts";
-import { isMistakenFor } from "../../lib/swarm/undecided.ts";
+import { isForPerson, isMistakenFor } from "../../lib/swarm/undecided.ts";
 import { World } from "../../lib/swarm/world.ts";
 
 Deno.test("a process that keeps timers or connections open is a leak, unless it is dead", () => {
@@ -371,3 +371,38 @@ Deno.test("a lost request can be mistaken for the owner's order, but an executed
     false,
   ]);
 });
+
+Deno.test(
+  "a part that the owner amended before the desk knew it is for a person, and a part that the desk knows is not",
+  {
+    permissions: "none",
+  },
+  () => {
+    // isForPerson() reads only these members.
+    const intent = (state: string, orderIds: readonly string[]) =>
+      ({
+        id: "one",
+        kind: "place",
+        state,
+        params: { quantity: "200" },
+        orderIds,
+        known: [],
+      }) as unknown as Intent;
+    const order = (isAmendedByOwner: boolean) =>
+      ({ quantity: "100", isAmendedByOwner }) as unknown as TrueOrder;
+    const forPerson = (state: string, known: readonly string[], isAmended = true) => {
+      const one = intent(state, known);
+      const orders = new Map([["7", order(false)], ["8", order(isAmended)]]);
+      const claims = new Map([["one", { orderIds: ["7", "8"] } as unknown as Executed]]);
+      return isForPerson(one, { swarm: { truth: { orders } }, intents: [one], claims });
+    };
+    for (const state of ["working", "part-filled"]) {
+      assertEquals([forPerson(state, ["7"]), forPerson(state, ["7", "8"]), forPerson(state, ["7"], false)], [
+        true,
+        false,
+        false,
+      ], state);
+    }
+    assertEquals([forPerson("filled", ["7"]), forPerson("cancelled", ["7"])], [false, false]);
+  },
+);
