@@ -26,8 +26,8 @@ const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{DI}\p{Cs}\u2028\u2029\u2800\\
 
 /**
  * Returns a pattern for a text that a spreadsheet may run as a formula. The signs `=`, `+`, `-` and `@` may be
- * full-width, and may follow spaces or invisible characters. They may also follow apostrophes, so that reading a cell
- * returns exactly the text that was written.
+ * full-width, and may follow spaces or invisible characters. They may also follow apostrophes: such a text gets one
+ * apostrophe more, so that reading the cell returns exactly the text that was written.
  */
 const formulaStart = () => /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
 /** Like `formulaStart`, for the part after a `;`. A spreadsheet that splits there may also remove quotes. */
@@ -53,8 +53,9 @@ export function shownJson(json: string): string {
  * Returns a text for a cell of a spreadsheet. {@linkcode plainText} returns the original text.
  *
  * A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, so such a text gets an apostrophe in
- * front. In many countries spreadsheets split a CSV file at `;`, also within quotes, so the part after a `;` gets an
- * apostrophe too. Control and invisible characters, line ends and tabs become `\u` escapes, so that a row is one line.
+ * front, unless it is a number. In many countries spreadsheets split a CSV file at `;`, also within quotes, so such a
+ * part after a `;` gets an apostrophe too. Control and invisible characters, line ends and tabs become `\u` escapes, so
+ * that a row is one line.
  */
 export function cellText(text: string): string {
   const whole = formulaStart().test(text) && !NUMBER.test(text) ? `'${text}` : text;

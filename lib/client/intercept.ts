@@ -24,7 +24,7 @@ export interface WantedWrite {
 export interface Interceptor {
   /** Called instead of each write. Resolves to the result for the caller. */
   write(wanted: WantedWrite): Promise<unknown>;
-  /** Called instead of each raw call, by a path such as `trade/TradeEntrust`, because a raw call may be a write. */
+  /** Called instead of each raw call, because it may be a write. `path` names it, such as `trade/TradeEntrust`. */
   raw(path: string, params: unknown, send: () => Promise<unknown>): Promise<unknown>;
   /**
    * Called with each error of the client's `call` and of its methods that are not paged. Not called for raw calls, or

@@ -27,7 +27,7 @@ interface Terms {
 
 const isMaybeDecimal = (value: unknown) => value === undefined || isDecimal(value);
 
-/** For each term, whether a value of a store can be the term. */
+/** For each term, a function that returns whether a value from a store is valid for the term. */
 const isTerm: Readonly<Record<keyof Terms, (value: unknown) => boolean>> = {
   market: (value) => value === undefined || Market.names.some((name) => name === value),
   symbol: isMaybeText,
@@ -76,8 +76,8 @@ export function placesOthers(intent: Pick<Intent, "operation" | "params">): bool
  * Returns a text that is equal for two writes with the same request. Numbers are compared by value: `"600"` equals
  * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The price zero counts as no price. A purchase
  * that closes a short position equals any other purchase, because the broker itself decides which it is. The parameters
- * of {@linkcode ignored} and the sequence of a list of orders make no difference; of an amendment, neither do the
- * parameters that only describe the amended order ({@linkcode unchangeable}).
+ * in {@linkcode ignored} and the sequence of a list of orders make no difference. In an amendment, the parameters in
+ * {@linkcode unchangeable} make no difference either, because they only describe the amended order.
  */
 export function fingerprintOf(
   { kind, operation, params }: Pick<Intent, "kind" | "operation" | "params">,

@@ -16,7 +16,7 @@ export interface Range {
 
 /**
  * A listing that may be traded. A trade is a number of lots: above zero to buy, below zero to sell. The number
- * {@linkcode Item.closing} `.lots` means the sale of the whole position, with the shares that are less than a lot.
+ * {@linkcode Item.closing} `.lots` means the sale of the whole position, including shares that do not make a whole lot.
  */
 export interface Item {
   /** Index of the currency that pays for it. */

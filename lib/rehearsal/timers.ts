@@ -1,6 +1,6 @@
 /**
- * Keeps timers in order of time. Timers of the same instant fire in the order in which they were set, so that rehearsals
- * are deterministic.
+ * Keeps timers in order of time. Timers of the same instant fire in the order in which they were set, so that
+ * rehearsals are deterministic.
  *
  * @module
  */

@@ -22,8 +22,8 @@ interface Parse {
 export const parse: Parse = rawParse;
 
 /**
- * Returns a name that the first row contains twice; `undefined` if there is none. With `skipFirstRow`, `parse` would keep
- * only the last of these columns.
+ * Returns a name that the first row contains twice; `undefined` if there is none. With `skipFirstRow`, `parse` would
+ * keep only the last of these columns.
  *
  * @throws {SyntaxError} If the first row is not CSV.
  */

@@ -62,7 +62,7 @@ export function readings(padded: Uint8Array): number[] {
 /**
  * Returns the more likely length of the body, judged only by the form of the padding. That is the PKCS#7 length if the
  * PKCS#7 padding is complete. The exception is a last `01` after fourteen zeros or fourteen `0f`, as `mod_len` writes
- * them. Wrong for a body that itself ends in such bytes, so use it only without a signature.
+ * them. The result is wrong for a body that itself ends in such bytes, so use this function only without a signature.
  *
  * @throws {ProtocolError} Like {@linkcode readings}.
  */

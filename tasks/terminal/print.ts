@@ -132,7 +132,7 @@ export function cut(text: string): string {
 
 /** Options of a table. */
 export interface TableOptions {
-  /** Columns of `--columns`: all of them are shown, and nothing is cut. */
+  /** Columns of `--columns`: all of them are shown, and only texts of more than 2,000 characters are cut. */
   columns?: string;
   /** Hint under a table that omits something. @default a hint that names `--columns` and `--json` */
   more?: string;
@@ -153,9 +153,9 @@ const nameOf = ({ title, name = title }: Pick<Column<never>, "title" | "name">) 
 const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, widthOf(text)), 0);
 
 /**
- * Returns a table that fits the terminal: it omits columns that do not fit and cuts long texts, but never identifiers.
- * With `--columns` it shows exactly those columns. Without a terminal it shows every column that is not `extra`. In
- * both cases it cuts only texts of more than 2,000 characters.
+ * Returns a table that fits the terminal: it omits columns that do not fit, and cuts wide texts. It cuts an identifier
+ * only if it has more than 2,000 characters. With `--columns` it shows exactly those columns. Without a terminal it
+ * shows every column that is not `extra`. In both cases it cuts only texts of more than 2,000 characters.
  *
  * @throws {UsageError} If a chosen column does not exist.
  */

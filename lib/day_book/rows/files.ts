@@ -160,7 +160,7 @@ function parsedRow(line: string, path: string, number: number): AnyRow {
     if (!(error instanceof SyntaxError)) throw error;
   }
   if (typeof row === "object" && row !== null && "rowKey" in row && typeof row.rowKey === "string") {
-    return row as AnyRow; // an object
+    return row as AnyRow; // the condition has checked that it is an object with a row key
   }
   throw notARow(path, `line ${number} is not a row of a day book`);
 }

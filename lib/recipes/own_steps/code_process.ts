@@ -162,8 +162,8 @@ const FULL_CACHE = `error: it stores more than the maximum of ${codeLimits.cache
 
 /**
  * Shell script that starts the code's process with its limits, and a second shell that watches it. Every second, that
- * shell checks whether hsgate still runs, and how large Deno's cache of the process is: each module that code creates at
- * run time adds to the cache. If hsgate was killed or the cache is too large, the shell ends the code and everything
+ * shell checks whether hsgate still runs, and how large Deno's cache of the process is. Each module that code creates
+ * at run time adds to the cache. If hsgate was killed or the cache is too large, the shell ends the code and everything
  * that the code has started, and removes the folder. On Linux, the shell checks whether hsgate is still the parent of
  * the code's process: after the end of hsgate, another program may get its process id.
  */
@@ -226,7 +226,7 @@ async function spawn(
   }).spawn();
 }
 
-/** Handles the printed output of code: passes on a limited part, and keeps a few lines to explain why the code ended. */
+/** Handles the printed output of code: passes on a limited part, and keeps some lines to explain why the code ended. */
 class Printer {
   readonly #onPrinted: (line: string) => void;
   readonly #kept: string[] = [];

@@ -57,7 +57,7 @@ export async function runNested(
     machine.now(),
     async () => await claimNested(recipe, { id, params, outer }, { ...deps, claimer }),
   );
-  let state: string = claim as string; // replaced below if `claim` is a claim
+  let state: string = claim as string; // replaced below if the run was claimed
   if (typeof claim !== "string") {
     const within = outer && dayOf(outerRecipe, slotOf(outer), deps.within);
     const innerDeps = {
@@ -89,9 +89,9 @@ export async function runNested(
 }
 
 /**
- * Returns the id of an inner run. It consists of the outer run, its round if it started over, the step, and a hash of
- * the parameters if there are any. If a step makes the same call again, the second call gets the number 2, and so on.
- * So a step that continues after a stop finds its inner runs again.
+ * Returns the id of an inner run. It consists of the outer run, its round if it started over, and the step. A call with
+ * parameters adds a hash of the recipe's name and the parameters. If a step makes the same call again, the second call
+ * gets the number 2, and so on. So a step that continues after a stop finds its inner runs again.
  */
 function nestedId(
   { runKey, step, calls }: CallingStep,

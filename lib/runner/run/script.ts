@@ -101,7 +101,8 @@ async function begin(
     }
     const waitMs = earlyMs > 0 ? earlyMs : ASK_MS;
     if (reported !== claim) {
-      const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic()); // `until` is set if the run is not early
+      // `until` is set if the run is not early.
+      const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic());
       await onWait?.({ runKey: key, untilAt, reason: reported = claim });
     }
     // Waits at most a minute at a time, because somebody may set the clock. If this process has reserved the run, waits

@@ -279,6 +279,7 @@ function whyNone(calendars: Calendars, recipe: CompiledRecipe, day: string): str
 
 /**
  * Makes one run due again. A run that failed, or whose process died, resumes where it ended, unless `fromStart` is set.
+ * A run that succeeded starts again from its first step.
  *
  * @returns Whether the run is due now; `false` if it is running or does not exist.
  * @throws {TypeError} If the class of the run or of its current recipe is `write`. Also if the exchange had no session

@@ -48,7 +48,7 @@ export async function pingUrl(url: string, kind: PingKind, runKey?: string): Pro
   return address.href;
 }
 
-/** Returns the ping for a run that ended; `undefined` if another process continues it or a person ended it. */
+/** Returns the ping for a run that ended; `undefined` if another process continues it, or if a person stopped it. */
 function kindOfEnd(state: string, reason: string | undefined): PingKind | undefined {
   if (state === "cancelled" && reason === "stopped") return undefined;
   if (state === "ok" || state === "skipped") return "success";

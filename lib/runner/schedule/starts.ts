@@ -102,8 +102,8 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
  * Writes the row of the latest past slot, for a crontab line that knows only the current time. Applies the misfire
  * policy and the deadline like the scheduler.
  *
- * @returns The current row, because another process may have run the slot already; `undefined` if no slot is within
- * the look-back.
+ * @returns The row as it is now: another process may have run the slot already. `undefined` if no slot is within the
+ * look-back.
  * @throws {TypeError} When `forceDeadline` is set for a write whose window has closed.
  */
 export async function addLatestSlot(

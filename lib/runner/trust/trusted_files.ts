@@ -24,7 +24,11 @@ export async function isLinkOut(path: string): Promise<boolean> {
   return folder !== undefined && file !== undefined && !isInside(folder, file);
 }
 
-/** Returns whether a settings file is trusted. @throws {TrustError} If others could have written the trust file. */
+/**
+ * Returns whether a settings file is trusted; `plain` if it needs no trust.
+ *
+ * @throws {TrustError} If others could have written the trust file.
+ */
 export async function judgeSettings(
   asked: SettingsFileContent,
   trust: TrustFile,

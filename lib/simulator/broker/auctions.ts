@@ -90,7 +90,7 @@ export class Auctions {
   }
 
   #termsOf(symbol: string, { date }: BookDay, auction: AuctionName): { price: bigint; volume: bigint } {
-    // The opening auction cannot know what happens in a halt after it.
+    // The opening auction comes before the halts of the day, so it uses the bar without them.
     const bar = this.#market.dayBar(symbol, date, { unhalted: auction === "opening" });
     if (bar === undefined) return { price: 0n, volume: 0n };
     const [low, high] = PART_OF_DAY[auction];

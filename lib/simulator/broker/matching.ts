@@ -7,8 +7,9 @@
  * Trades at the limit first serve the volume ahead. A trade beyond the limit shows that all of that volume
  * has been served.
  *
- * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes: auction orders before the open,
- * and after the close every order that is still open.
+ * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes. Auction orders take part in the
+ * opening auction. All orders that are still open after the close take part in the closing auction, except for special
+ * limit orders and odd lots.
  *
  * Odd lots of Hong Kong have a market of their own, which `odd_lots.ts` describes.
  *
@@ -255,7 +256,8 @@ export class Matching {
     const part = order.slices[0] ?? whole;
     const quantity = least(part, free);
     this.#takeLevel(order, { price, quantity, at });
-    // The next level serves the rest of a part at once; the next part follows later.
+    // If this level has served only some of the part, the next level serves the rest at once. Otherwise the next part
+    // follows later.
     order.readyAt = quantity === part ? at + NEXT_FILL_MS : at;
     return { price, quantity, rule: "book", ...this.#sessionOf(order, at) };
   }

@@ -104,7 +104,7 @@ export class Pauses {
     const bar = this.#market.dayBar(symbol, date);
     if (percent === undefined || bar === undefined) return [];
     const [low, high] = [readPrice(bar.low), readPrice(bar.high)];
-    // If the whole range of the day is smaller, the day has no such move. This is so on most days.
+    // If the range of the whole day is smaller than the move that starts a pause, the day has none, like most days.
     if ((high - low) * 100n < low * percent) return [];
     const trades = this.#market.prints(symbol, openAt - SECOND_MS, closeAt)
       .map(({ at, price, volume }) => ({ at, price: readPrice(price), volume: BigInt(volume) }));
