@@ -5,8 +5,8 @@
  * @module
  */
 
-/** Matches texts that may have a number with more digits, or a larger exponent, than JavaScript keeps. */
-const MAYBE_LONG = /(?:\d\.?){16}|\de\+?\d{3}/i;
+/** Matches texts that may have a number with more digits, or an exponent further from zero, than JavaScript keeps. */
+const MAYBE_LONG = /(?:\d\.?){16}|\de[+-]?\d{3}/i;
 
 /** Maximum number of characters of a number in a file. */
 const MOST_DIGITS = 100;

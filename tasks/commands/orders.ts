@@ -119,8 +119,9 @@ export const cancel = command({
   details: `ORDER is the broker's order number from "orders". The command shows the orders and asks you.
 Without a terminal it needs --yes. If one of the orders is not found, the command cancels
 none. If one cancellation fails, the command still sends the other cancellations. The exit
-code is that of the first problem. An order that has ended is not cancelled: the command says
-so, and ends with 1 if the order was filled.
+code is 5 if the outcome of a cancellation is unknown, and otherwise that of the first
+problem. An order that has ended is not cancelled: the command says so, and ends with 1 if
+the order was filled.
 
 ${recorded}`,
   flags: cancelFlags,

@@ -304,6 +304,22 @@ Deno.test("buy says whether the answer was lost or does not tell the outcome", a
   }
 });
 
+Deno.test("cancel ends with 5 if the outcome of one cancellation is unknown, whatever happened before to another", async () => {
+  await using at = await testAccount();
+  const { orderIds: [first] } = await at.json([...BUY, "--yes"]);
+  const { orderIds: [second] } = await at.json(["buy", "200", "00700.HK", "--limit", "548", "--yes"]);
+  at.gateway.faults.arm({ kind: "expired-login", operation: "orders.cancel", times: 2 });
+  at.gateway.faults.arm({ kind: "http-error", operation: "orders.cancel", skip: 1 });
+  const controller = new AbortController();
+  const { code, err } = await at.run(["cancel", first, second, "--yes"], {
+    signal: controller.signal,
+    onNote: (text) => {
+      if (text.includes("looking in the broker's lists")) controller.abort();
+    },
+  });
+  assertEquals(code, 5, err);
+});
+
 Deno.test("a lost answer is found in the broker's lists: buy succeeds, and the order was sent once", async () => {
   await using at = await testAccount();
   at.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place" });

@@ -8,7 +8,7 @@ import { ownedOrders } from "../../../lib/desk/queries.ts";
 import { termsOf } from "../../../lib/desk/terms.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
-import { BrokerError, LoginExpiredError, RejectedError } from "../../../lib/errors.ts";
+import { BrokerError, LoginExpiredError, OutcomeUnknownError, RejectedError } from "../../../lib/errors.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { shellLine } from "../../../lib/shell_words.ts";
 import { type ErrorData, errorData, report } from "../../terminal/error_report.ts";
@@ -16,7 +16,7 @@ import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import type { AmendInput, CancelAllInput, CancelInput } from "../orders.ts";
-import { confirm, needAnswer } from "../../commands/shared/ask.ts";
+import { confirm, needAnswer } from "../shared/ask.ts";
 import { intentOf, marketOf, type OpenDesk, openDesk } from "../shared/desk.ts";
 import { checkParams } from "../shared/named_operation.ts";
 import { settingsOf } from "../shared/session.ts";
@@ -165,7 +165,8 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
       if (!(error instanceof BrokerError) || host.signal.aborted) throw error;
       report(error, undefined, host);
       errors.push({ orderId: each.order.orderId, error: errorData(error, undefined, host) });
-      code ||= exitCodeOf(error);
+      // No other problem may hide an unknown outcome.
+      if (code === 0 || error instanceof OutcomeUnknownError) code = exitCodeOf(error);
     }
   }
   printSent(open, flags.json, host, errors);
