@@ -32,7 +32,7 @@ interface Long {
   toNumber(): number;
 }
 
-/** Returns whether a member is a 64-bit whole number. It cannot be a message, because none has a member `toNumber`. */
+/** Returns whether a member is a 64-bit whole number, and not a message: no message has a member `toNumber`. */
 export function isLong(value: unknown): value is Long {
   return typeof value === "object" && value !== null && "toNumber" in value;
 }
