@@ -19,7 +19,7 @@ import { lazily } from "../lazy.ts";
  * can become an object of hundreds of bytes, so a small message could otherwise fill the memory.
  */
 export const MOST_FIELDS = 2_000_000;
-/** Maximum number of fields without a definition that are kept. */
+/** Maximum number of fields without a definition in a message. With more, {@linkcode Messages.decodeAll} throws. */
 export const MOST_UNLISTED = 100_000;
 
 /** A message as the library decodes it: absent members have their default. */
