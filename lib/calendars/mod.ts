@@ -50,7 +50,7 @@ export type Mic = "XHKG" | "XNYS" | "XSHG" | "XSHE" | "CONNECT_SH" | "CONNECT_SZ
 
 /**
  * A market with its own data, which can be updated. Shenzhen has Shanghai's days. The days of a link follow from its
- * two markets.
+ * two markets and, until 2023, from a built-in list of days on which only the link was closed.
  */
 export type DataMic = "XHKG" | "XNYS" | "XSHG";
 
@@ -83,7 +83,7 @@ export const builtInData = { XHKG: hongKong, XNYS: newYork, XSHG: shanghai } as 
   Record<DataMic, CalendarData>
 >;
 
-// JSON types have the years as members; the type of `mic` is `string`.
+// The cast is needed because the type of a JSON import has the years as members, and `string` as the type of `mic`.
 const connectData = connectDays as unknown as ConnectData;
 
 /** The built calendar of one market. */

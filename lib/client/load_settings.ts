@@ -213,7 +213,7 @@ const withoutPassword = (value: string): string =>
 /** Maximum number of warnings about names that are not settings, and of characters of such a name. */
 const [MOST_UNKNOWN, MOST_KEY] = [10, 100];
 
-/** Maximum number of characters of a settings file. The YAML reader takes more time than the text grows. */
+/** Maximum number of characters of a settings file. The time of the YAML reader grows faster than the text. */
 const MOST_CHARACTERS = 64 * 1024;
 
 /** Maximum number of names in a settings file. The search for similar names takes time for each one. */

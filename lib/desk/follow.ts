@@ -237,10 +237,10 @@ async function moveByRows(
 }
 
 /**
- * The broker may have split an intent's order. Returns the orders that belong to no intent and may be parts of this
- * order. Returns none if the known parts have the ordered quantity, if an amendment by hsgate explains why they have
- * less, or if a person has named the orders. Somebody may have amended the missing parts in the broker's app before a
- * reading showed them.
+ * Returns the orders that belong to no intent and may be parts of an intent's order. The broker may have split the
+ * order, and somebody may have amended a part in the broker's app before a reading showed that part. Returns none if
+ * the known parts have the ordered quantity, if an amendment by hsgate explains why they have less, or if a person has
+ * named the orders.
  */
 async function possibleParts(
   records: Records,

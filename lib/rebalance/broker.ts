@@ -147,7 +147,10 @@ export async function readBrokerAccount(
   return { date: dates[markets[0]!]!, dates, cash, reserved, rates, holdings, quotes: priced };
 }
 
-/** After this number of rejected securities, no more quotes are requested: the cause is then probably another one. */
+/**
+ * After this number of rejected securities, no more quotes are requested: the cause is then probably not a wrong
+ * symbol.
+ */
 const MOST_REJECTED = 5;
 
 /**
@@ -164,7 +167,7 @@ async function readQuotes(client: Client, all: readonly Security[], options: Rea
         quotes.set(bareCode(quote.security?.symbol ?? ""), quote);
       }
     } catch (error) {
-      // Only the class itself says that the broker does not accept the request; its subclasses have other causes.
+      // Only `RejectedError` itself says that the broker does not accept the request; its subclasses have other causes.
       if (!(error instanceof RejectedError) || error.constructor !== RejectedError) throw error;
       const [first] = securities;
       if (securities.length === 1) return void rejected.push({ symbol: first!.symbol, text: error.text });

@@ -65,7 +65,8 @@ async function tradesOn(
       const kept = keptReport(record, index, progress[index]!);
       const own = progress[index]!.intents;
       const ofDay = own.filter((intent) => onDay(sinceOf(intent)));
-      // A trade without an order belongs to the day on which the execution began.
+      // A trade belongs to the day on which the execution began if it has no order, or if the store no longer has all
+      // of its orders.
       const isOfDay = own.length === 0 || kept !== undefined ? onDay(begunAt) : ofDay.length > 0;
       if (!isOfDay) return;
       const missing = missingOf(trade, progress[index]!);

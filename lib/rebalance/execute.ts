@@ -62,8 +62,8 @@ export async function rebalance(
   }
   if (found?.state === "done" && found.report !== undefined) return found.report;
   const at = machine.now();
-  // Recording a refused plan makes it `planned` again, which its execution must not do. A stopped plan may have been
-  // refused, so it is not recorded again.
+  // Do not record a stopped plan again: it may be a refused plan, and `recordPlan` would make a refused plan `planned`
+  // again.
   if (found?.state !== "stopped") await recordPlan(store, { account, plan, terms, at });
   if (found === undefined) await approvePlan(store, key, { by, at, until: at + SCRIPT_APPROVAL_MS });
   const holder = holderOf(machine.id(), stepKey);
@@ -123,7 +123,8 @@ async function abandonUnsent(store: Store, { account, hash }: PlanKey, at: numbe
 
 /**
  * Ends a plan whose execution belonged to a run that has ended, so nothing executes the plan any more. Sends nothing.
- * Does nothing if another process executes the plan now, or if the outcome of one of its orders is unknown.
+ * Does nothing if another process executes the plan now. Abandons the orders that were not sent. If the outcome of
+ * another order is unknown, does not end the plan.
  *
  * @param reason Why the run has ended.
  */

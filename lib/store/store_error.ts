@@ -20,7 +20,7 @@ type StoreErrorCode =
   | "no-access"
   /** The database belongs to another program, or its tables are not those that hsgate creates. */
   | "not-a-store"
-  /** A newer version of this program has written it. */
+  /** A newer version of this program has written the store. */
   | "newer-store"
   /** A value that this program never writes, or that is too large. */
   | "value"
@@ -30,7 +30,7 @@ type StoreErrorCode =
   | "failed"
   /** The file name is a symbolic link without a target, or a file beside the store makes it unsafe to open. */
   | "link"
-  /** The file lacks writes that its mark records, or is cut off. */
+  /** The file is cut off, or lacks writes that its mark (the file `FILE.mark` beside the store) records. */
   | "lost-store"
   /** The mark is damaged. */
   | "unreadable-mark"

@@ -174,7 +174,7 @@ export function drawPace(
     distance: isLarge ? 0.03 : 0.01,
     orderValue: isLarge ? 500_000 : 0,
     orderCap: isLarge ? "600000" : "120000",
-    dayCap: isLarge ? "2500000" : windows.length > 0 ? "700000" : "250000", // a plan needs more
+    dayCap: isLarge ? "2500000" : windows.length > 0 ? "700000" : "250000", // a rebalancing plan needs more
     faults: [
       ...trading.map(({ from, to }, index) => ({
         from: from - 2 * MINUTE,

@@ -89,8 +89,8 @@ export interface LoginKeeper {
 }
 
 /**
- * What a read-only connection refuses. `yes`: every write, and the trade login. `login`: every write; the
- * connection makes the trade login if a read needs it.
+ * What a read-only connection refuses. `yes`: every write, and the calls that make or end the trade login. `login`:
+ * every write, and the call that ends the trade login; the connection makes the trade login if a read needs it.
  */
 export type ReadOnly = "yes" | "login";
 

@@ -19,7 +19,7 @@ import { lazily } from "../lazy.ts";
  * can become an object of hundreds of bytes, so a small message could otherwise fill the memory.
  */
 export const MOST_FIELDS = 2_000_000;
-/** Maximum number of fields without a definition that are kept. */
+/** Maximum number of fields without a definition in a message. With more, {@linkcode Messages.decodeAll} throws. */
 export const MOST_UNLISTED = 100_000;
 
 /** A message as the library decodes it: absent members have their default. */
@@ -32,7 +32,7 @@ interface Long {
   toNumber(): number;
 }
 
-/** Returns whether a member is a 64-bit whole number. It cannot be a message, because none has a member `toNumber`. */
+/** Returns whether a member is a 64-bit whole number, and not a message: no message has a member `toNumber`. */
 export function isLong(value: unknown): value is Long {
   return typeof value === "object" && value !== null && "toNumber" in value;
 }

@@ -292,7 +292,7 @@ const haltFlags = {
 /** Arguments and flags of `hsgate halt`. */
 export type HaltInput = Input<typeof haltFlags>;
 
-/** Shared flags that only matter for a connection. The other shared flags name the account. */
+/** Shared flags that only matter for a connection. `halt` does not connect, so it does not accept them. */
 const unneeded = ["push", "plain-http", "auth-url", "timeout"] as const;
 
 /** Stops every order write. */

@@ -41,7 +41,7 @@ export interface DayParts extends DayReading {
   contradictions: DifferenceFile;
   /**
    * Resolves to the check of a market whose lists of the day are empty. The check is passed if something confirms that
-   * the day is empty. `isLeftOut` is set if no answer had a list.
+   * the day is empty. `isLeftOut` is true if none of the broker's answers contained a list.
    */
   confirmEmpty: (day: MarketDay, isLeftOut: boolean) => Promise<ListCheck>;
 }

@@ -198,10 +198,10 @@ export const buyingPower: Rule = {
 
 /**
  * Checks that the account can pay for the order. The broker's buying power excludes the funds that it has frozen for
- * open orders of all programs. This check also subtracts open orders for which the broker has not frozen funds, with
- * what open algorithmic orders have not sent yet. It also subtracts orders that the buying power may not reflect yet.
- * All of them are subtracted with their fees. The broker does not publish whether its largest quantity leaves room for
- * fees, so the check adds fees to the cost of that quantity.
+ * open orders of all programs. This check also subtracts open orders for which the broker has not frozen funds; these
+ * include the parts that open algorithmic orders have not sent yet. It also subtracts orders that the buying power may
+ * not reflect yet. All of them are subtracted with their fees. The broker does not publish whether its largest quantity
+ * leaves room for fees, so the check adds fees to the cost of that quantity.
  */
 async function checkFunds(check: Check): Promise<void> {
   const { order: { market, symbol, quantity, before }, planned: { client } } = check;

@@ -82,7 +82,7 @@ export function validPrices(
  */
 function checkTrigger(check: Check, last: Decimal | undefined): void {
   const { order, params } = check;
-  // The broker has checked the trigger of an amendment that does not change it.
+  // If an amendment does not change the trigger, the broker has already checked the trigger.
   if (last === undefined || order.before !== undefined && params.triggerValue === undefined) return;
   if (!hasReached(order, last)) return;
   throw check.refuse(

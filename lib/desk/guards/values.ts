@@ -151,8 +151,8 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   const before = sumOf(chains.filter(isCounted).map(valueOf));
   const total = add(before, added);
   if (compare(total, most) <= 0) return;
-  // An amended order counts with its highest price. Its own earlier value is already in the used part of the limit, so
-  // it may use that value again, except for the other parts of a split order.
+  // An amended order counts with its highest price. `before` includes the earlier value of this order, so that value is
+  // available again. If the broker has split the order, the value of its other parts is not available.
   const price = grown?.price ?? ownPrice;
   const room = add(subtract(most, before), chain === undefined ? "0" : valueOf(chain));
   const others = chain === undefined ? "0" : subtract(chain.quantity, countedOf(chain, amendment));

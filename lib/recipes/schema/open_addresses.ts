@@ -63,7 +63,7 @@ export function holdsToken(address: string): boolean {
   if (url.username !== "" || url.password !== "" || url.search !== "") return true;
   if (knownHosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`))) return true;
   return url.pathname.split("/").some((part) =>
-    // Ids and tokens are long and contain letters and digits; names that people choose rarely are.
+    // Ids and tokens are long and contain both letters and digits. Names that people choose are rarely like that.
     /^[\w.~-]{16,}$/.test(part) && /\d/.test(part) && /[a-zA-Z]/.test(part)
   );
 }

@@ -96,7 +96,7 @@ interface LeaseKeeperOptions {
   /** How long the run may take. */
   timeoutMs: number;
   renew(): Promise<{ cancelAsked?: string }>;
-  /** Aborted when the process ends. */
+  /** Aborted when this process must stop. */
   stop?: AbortSignal;
 }
 

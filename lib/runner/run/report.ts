@@ -350,7 +350,8 @@ export function describeSlowness({ schedule, tookMs, periodMs }: Slowness): stri
 
 /**
  * For a recipe that keeps a login alive: after a failed query, records that the login will expire if the next query
- * fails too, and returns a warning. Call it in the transaction that ends the run.
+ * fails too, and returns a warning; does so only once until a query succeeds. Call it in the transaction that ends the
+ * run.
  */
 export async function noteLoginEnd(
   store: Store,

@@ -476,8 +476,8 @@ class Execution {
   }
 
   /**
-   * Ends the run without writing to its row, because another process holds the run. Warns which writes this run had
-   * sent.
+   * Ends the run without writing to its row, because another process holds the run. The warning names the writes that
+   * this run had sent.
    */
   #lost(): RunOutcome {
     const guards = [...this.#engine.guards];

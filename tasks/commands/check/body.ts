@@ -80,7 +80,7 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   for (const file of report.files) {
     if (file.issues.length === 0) show(file, host, { untrusted: standings.get(file.path), limits });
   }
-  // Mistakes are printed last, where the user looks first.
+  // Stdout ends with the mistakes, because the user looks there first.
   for (const line of issueLines(report)) host.out(paint(host, "red", plain(withoutCredentials(line))));
   for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
   const untrusted = [...standings.values()].filter((each) => each !== undefined).length;

@@ -46,8 +46,8 @@ export async function halt({ flags, host }: HaltInput): Promise<number> {
   }
   for (const problem of problems) host.note(`hsgate: ${plain(problem)}`);
   const isHalted = isFileWritten || isRowWritten;
-  // A file beside the store stops every process that uses the store. But other machines may use a database, and they do
-  // not see the file.
+  // If the store is a file, the halt file beside it stops every process that uses the store. If the store is a
+  // database, other machines may use it too, and they do not see the halt file.
   const isOnlyHere = isFileWritten && !isRowWritten && isPostgresUrl(name);
   if (isOnlyHere) host.note('hsgate: only this machine is halted: run "hsgate halt" on the others too');
   if (flags.json) {

@@ -38,7 +38,7 @@ const command = "orders";
 interface OrderListing {
   rows: OrderRow[];
   error?: BrokerError;
-  /** What a person must know to read the rows: that trading is halted, or that the rows are not compared. */
+  /** What a person must know to read the rows: that trading is halted, or that the broker's lists were not read. */
   warnings: readonly string[];
 }
 

@@ -142,7 +142,10 @@ function isOfDayBook(event: RecipeEvent): event is RecipeEvent & { type: "progre
   return event.type === "progress" && event.uses === "export-day-book";
 }
 
-/** Remembers the folders of days that the export kept, because without a store nothing else records that. */
+/**
+ * Remembers the folders of days that the export neither wrote nor replaced, because without a store nothing else
+ * records that.
+ */
 function noteKept(event: DayBookEvent, kept: Set<string>): void {
   if (event.type !== "day-done" || event.result === undefined) return;
   const { action, path } = event.result;

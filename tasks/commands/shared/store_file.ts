@@ -101,7 +101,8 @@ export async function openStore(
   if (isPostgresUrl(named)) return await openDatabase(named, flags, { host, isScheduler });
   const path = mustExist ? await existingStorePath(flags, host) : named;
   const { isNew } = await checkedStore(path, flags, host);
-  // A command for an existing store does not write to the broker, so the location of the store does not matter.
+  // For commands that need an existing store, the location of the store is not checked: except for `rerun`, they do not
+  // write to the broker.
   const risk = mustExist ? undefined : await riskOf(path, flags, host);
   const options: SqliteOptions = {
     ...risk !== undefined && risk.blocksWrites && { risk: risk.why },
@@ -168,8 +169,8 @@ export async function isNamed(flags: StoreFlags, host: Host): Promise<boolean> {
 }
 
 /**
- * Checks the place of a halt file, which is beside the store itself: a link in somebody else's folder must not decide
- * which store is halted or resumed.
+ * Checks the path of the store before its halt file is written or removed. If the path is a link, the halt file is
+ * beside the target of the link. A link in somebody else's folder must not decide which store is halted or resumed.
  *
  * @throws {UsageError} If nobody named the store, and it is a link out of its folder or to a missing file.
  */
