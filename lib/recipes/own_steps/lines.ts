@@ -13,8 +13,8 @@ export interface Line {
 /** Options of reading. */
 interface LineOptions {
   /**
-   * Gets the first part of a line as it arrives, perhaps only one character. Returns how many characters of the line are
-   * kept.
+   * Gets the first part of a line as it arrives, perhaps only one character. Returns how many characters of the line
+   * are kept.
    *
    * @default all
    */
