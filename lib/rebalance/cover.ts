@@ -190,7 +190,10 @@ export class Cover {
     }));
   }
 
-  /** Returns how many shares of a sale can be sold, according to the broker, minus the store's newest sales. */
+  /**
+   * Returns how many shares of a sale can be sold: the number from the broker, minus the sales in the store that this
+   * number may not reflect yet.
+   */
   async ofSale(
     { market, symbol }: PlannedTrade,
     { wanted, lot }: { wanted: Decimal; lot: Decimal },

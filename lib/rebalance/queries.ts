@@ -177,8 +177,8 @@ export async function findPlan(store: Store, account: string, hash: string): Pro
 }
 
 /**
- * Returns whether a plan was refused: by a person, or because nobody approved it in time. A refused plan has no
- * approval.
+ * Returns whether a plan was refused, for example by a person, or because nobody approved it in time. A refused plan
+ * has no approval.
  */
 const isRefused = ({ state, approval }: PlanRecord): boolean => state === "stopped" && approval === undefined;
 
@@ -406,7 +406,7 @@ export interface Beginning {
   /** Name of the process, different for each execution. */
   holder: string;
   at: number;
-  /** No other process may execute the plan for this long, unless {@linkcode renewPlan} is called. */
+  /** How long no other process may execute the plan. {@linkcode renewPlan} extends this time. */
   leaseMs: number;
   /** When an execution that begins now ends at the latest. */
   deadlineAt: number;

@@ -42,8 +42,8 @@ export interface Filled {
 }
 
 /**
- * Reads the fills of a plan's orders. If the lists of a market cannot be read, the market is left out: its prices and
- * fees are then unknown.
+ * Reads the fills of a plan's orders. If a list of a market cannot be read, the prices, the fees or both stay unknown
+ * for that market.
  */
 async function readFilled(
   client: Client,
@@ -104,7 +104,8 @@ export const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =
   childIds.length > 0 ? childIds : orderIds;
 
 /**
- * Returns the sum of the fills of some orders; `undefined` if the lists do not show the whole filled quantity.
+ * Returns the sum of the fills of some orders; `undefined` if nothing is filled, or if the lists do not show the whole
+ * filled quantity.
  */
 export function filledOf(
   orders: ReadonlyMap<string, Filled>,

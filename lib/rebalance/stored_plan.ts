@@ -1,5 +1,6 @@
 /**
- * Defines the shapes of the JSON columns of plans in the store. Somebody else may have written the store.
+ * Defines the shapes of the JSON columns of plans in the store. hsgate checks each value that it reads against its
+ * shape, because another program may have written the value.
  *
  * @module
  */

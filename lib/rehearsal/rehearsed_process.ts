@@ -298,7 +298,7 @@ interface LineOptions {
   track(call: Promise<unknown>): void;
 }
 
-/** Carries the calls of one step. */
+/** Carries the calls of one step, or those of the scheduler itself. */
 export class Line implements Transport {
   readonly name: string;
   readonly #options: LineOptions;

@@ -111,7 +111,7 @@ export function shortened(text: string, most = MOST_QUOTED): string {
  */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;
-  // Every check uses the cut text, because the time of a pattern may grow with the square of a text's length.
+  // The cut text decides the class, because the time of a pattern may grow with the square of a text's length.
   const text = shortened(refused.text, MOST_TEXT);
   const code = refused.code === undefined ? codeOf(text) : shortened(refused.code, MOST_CODE);
   const details = { ...(code === undefined ? {} : { code }), operation: operation.name, transport };

@@ -293,7 +293,10 @@ interface AmountInput {
 /** Half a cent. Amounts have two decimals in every currency of the account. */
 const HALF_CENT = "0.005";
 
-/** No market has ticks with more decimals, so a price with more decimals is a mean price. */
+/**
+ * Only fills of Hong Kong are merged, and no tick there has more decimals than this. So a merged fill whose price has
+ * more decimals has a mean price.
+ */
 const TICK_DECIMALS = 3;
 
 /**

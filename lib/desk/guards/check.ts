@@ -229,8 +229,8 @@ export class Check {
   }
 
   /**
-   * Returns the price at which the order is valued: its own price. A sale may fill at a higher price than its own, so
-   * these orders are valued at the highest of several prices:
+   * Returns the price at which the order is valued: usually its own price. Some orders may fill at a higher price than
+   * their own, so they are valued at the highest of several prices:
    * - an order with a trigger price: its own price and the trigger price, and the last price if the market has reached
    * the trigger;
    * - a trailing order, and a sale while `priceCollar` is off: its own price and the last price;

@@ -178,7 +178,10 @@ export class OtherRecipes {
   }
 }
 
-/** Returns the name of a file's recipe; `undefined` if it cannot be known without running code. */
+/**
+ * Returns the name of a file's recipe. Returns `undefined` if the file has mistakes, if it is TypeScript (whose code is
+ * not run here), or if the budget is used up.
+ */
 async function nameOf(path: string, others: OtherRecipes): Promise<string | undefined> {
   const findRecipe = (name: string) => Promise.resolve(unread(name, path));
   try {
@@ -299,7 +302,7 @@ export async function mayHaveName(path: string, name: string): Promise<boolean> 
 
 /** Returns the names that a file's recipe may have, by its text. */
 async function namesIn(path: string): Promise<Set<string>> {
-  // A file that cannot be read has no name; `check` of the folder reports it.
+  // A file that cannot be read counts as a file without a name; `hsgate check` reports it.
   const bytes = await readRegular(path, MOST_BYTES).catch(() => undefined);
   if (!(bytes instanceof Uint8Array)) return new Set();
   const text = new TextDecoder().decode(bytes);

@@ -87,7 +87,10 @@ const output = z.strictObject({
   fees: z.strictObject({ estimated: amounts, booked: amounts.optional() }),
   /** Sum of the squared drifts: before, as planned, and as reached. */
   drift: z.strictObject({ before: z.string(), planned: z.string(), reached: z.string() }),
-  /** Paths of two files: the page of the plan and its execution, and their data as JSON. */
+  /**
+   * Paths of two files: the page of the plan and its execution, and their data as JSON. Empty if the plan has no trades
+   * and the run has an order desk.
+   */
   files: z.array(z.string()),
 });
 /** Result of the step. */

@@ -34,8 +34,9 @@ export const codeLimits = {
   memoryMiB: 2048,
   /** Maximum MiB that Deno may store for a process, if the system has a shell. */
   cacheMiB: 128,
-  /** Maximum time for loading, and maximum CPU time in seconds over all cores, if the system has `ulimit`. */
+  /** Maximum time for loading, milliseconds. */
   loadMs: 30_000,
+  /** Maximum CPU time for loading, seconds over all cores, if the system has `ulimit`. */
   loadCpuSeconds: 120,
   /** Maximum number of characters of a line that code prints or logs. */
   line: 8_192,

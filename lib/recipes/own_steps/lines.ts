@@ -12,7 +12,12 @@ export interface Line {
 
 /** Options of reading. */
 interface LineOptions {
-  /** Gets the beginning of a line, and returns how many characters of the line are kept. @default all */
+  /**
+   * Gets the first part of a line as it arrives, perhaps only one character. Returns how many characters of the line
+   * are kept.
+   *
+   * @default all
+   */
   most?: (start: string) => number;
   /** Ends the reading, even if more data follows. */
   signal?: AbortSignal;

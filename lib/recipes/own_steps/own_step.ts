@@ -187,7 +187,7 @@ export async function runOwnStep(
     },
   });
   const calls = new Set<Promise<void>>();
-  /** Errors of the calls, by number. */
+  /** Errors of writes that may have happened, by the number of the call. */
   const errors = new Map<number, unknown>();
   // Wait also for calls that the step did not await, so that the outcomes of their writes are known.
   const callsEnd = () => orAborted(Promise.allSettled(calls), context.signal);
@@ -238,7 +238,7 @@ const MOST_CALLS = 32;
 /**
  * Parses a message of the step's process. A step could write false messages, but that harms only its own recipe.
  *
- * @throws {OwnStepError} If the line is not a message.
+ * @throws {OwnStepError} If the line is not a message, or if its lists and maps are nested too deep.
  */
 function readMessage(line: string, file: URL): FromStep {
   try {

@@ -1,6 +1,6 @@
 /**
- * Explains why slots of a day have no run: no scheduler ran, the recipe did not exist yet, or the slot is in the
- * future.
+ * Explains why slots of a day have no run. For example, no scheduler ran, the recipe did not exist yet, or the slot is
+ * in the future.
  *
  * @module
  */

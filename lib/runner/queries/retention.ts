@@ -92,7 +92,7 @@ const unneeded =
   "run_key is null and kind in ('clock_jump', 'passed_over', 'notice_failed', 'notice_given_up', 'notice_dismissed', " +
   "'resumed', 'login_released', 'backfill')";
 
-/** Events that explain slots until a newer event of the same kind replaces them. */
+/** Events that explained slots until a newer event of the same kind, with the same data, replaced them. */
 const repeated = `run_key is null
   and kind in ('paused', 'recipe_missing', 'schedule_new', 'schedule_edited', 'schedule_back') and exists (
     select 1 from event later where later.run_key is null and later.kind = event.kind and later.at > event.at

@@ -21,8 +21,8 @@ export interface PastRead {
 }
 
 /**
- * Returns the first step that a run would certainly reject. Steps with an `if` are not checked, because the
- * condition is only known when the step begins.
+ * Returns the first step that a run would certainly reject. Steps with an `if`, and steps that need such a step, are
+ * not checked: the result of the condition is only known when the step begins.
  *
  * @param done Steps whose outputs the run keeps.
  */

@@ -5,12 +5,12 @@
  * - Trade calls are rejected with 1012 if there is no trade login, and with 112 after it has expired. Each trade call
  *   extends the login.
  * - A wrong trade password is answered with `success: false`, and a password that cannot be decrypted with 1003.
- * - KL is rejected for a security without a subscription, because the document says that KL returns no data for such a
- *   security.
+ * - A request for bars (`KL`) is rejected for a security without a subscription, because the document says that `KL`
+ *   returns no data for such a security.
  * - Subscriptions belong to the gateway, not to a push connection. They remain after the connection ends, unless a
  *   fault cuts the stream.
- * - A subscription is pushed at the next check of the market, and then whenever the market has changed since the last
- *   check.
+ * - The data of a new subscription is pushed at the next check of the market. After that, each check pushes it only if
+ *   it has changed.
  * - Pushes have one sequence of serials for all connections.
  *
  * @module
@@ -59,10 +59,11 @@ export interface GatewayPortOptions {
   pushBufferLimit?: number;
   /** Longest body of a request, in bytes. @default 1 MiB */
   bodyLimit?: number;
-  /** Whether KL is rejected for securities without a subscription. @default true */
+  /** Whether requests for bars (`KL`) are rejected for securities without a subscription. @default true */
   barsNeedSubscription?: boolean;
   /**
-   * Called with the text of each notice that arrives at `/notices`, if `hostname` is an address of this machine only.
+   * Called with the text of each notice that arrives at `/notices`. Has no effect unless `hostname` is a loopback
+   * address.
    *
    * @default rejects notices
    */

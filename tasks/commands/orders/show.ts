@@ -125,7 +125,7 @@ async function compared(
   }
 }
 
-/** Returns lines that say what a person can do about an intent with an unknown outcome or unknown orders. */
+/** Returns what a person can do if an intent's outcome is unknown, or if the lists do not show its orders. */
 function adviceFor(intent: Intent, missing: string | undefined): string[] {
   const { id, state, operation, params } = intent;
   if (missing !== undefined && state !== "acknowledged" && !unresolvedStates.includes(state)) {
@@ -154,7 +154,7 @@ function adviceFor(intent: Intent, missing: string | undefined): string[] {
   ];
 }
 
-/** Records what a person found about an intent whose outcome is unknown. */
+/** Records what a person found out about an intent: whether it was sent, what it has placed, or that it has ended. */
 export async function resolve(input: OrdersResolveInput): Promise<number> {
   const { args: [given = "", word = ""], flags, host } = input;
   if (!isWord(word)) {
