@@ -264,7 +264,7 @@ function coversKept(
   const before = differences.count;
   const { day } = kept.summary;
   const now = [
-    // `isCleared` is `false`: the comparison uses it only for the earlier reading, and the new reading is the later one.
+    // `isCleared` is `false`: the comparison uses it only for the earlier reading, and the new one is later.
     ...[...parts, ...others].map((part) => part.reading(NEW, false)),
     ...rebalance?.readings(NEW) ?? [],
   ];
