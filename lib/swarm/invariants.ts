@@ -221,7 +221,8 @@ export const invariants = {
         if (writer !== undefined && run.holder !== holderOf(writer)) {
           return `${by} in ${holderOf(writer)}, and ${run.holder} has the run`;
         }
-        if (run.lease_until !== null && intent.sentAt! > run.lease_until) return `${by} after its lease`; // a sent intent has `sentAt`
+        // A sent intent has `sentAt`.
+        if (run.lease_until !== null && intent.sentAt! > run.lease_until) return `${by} after its lease`;
       }
       return undefined;
     },
@@ -518,7 +519,7 @@ export class Checker {
     return undefined;
   }
 
-  /** Reads all intents, or again only the intents in `changed`. Keeps the newest intent first. */
+  /** Reads all intents. With `changed`, reads only these intents again. Keeps the newest intent first. */
   async #read(store: Store, changed: ReadonlySet<string> | undefined): Promise<void> {
     if (changed === undefined) {
       this.#intents = await recentIntents(store, this.#swarm.truth.account, { limit: 1_000 });

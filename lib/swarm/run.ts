@@ -57,7 +57,7 @@ export interface SeedResult {
   coverage: Coverage;
   /** Number of plans of rebalancing, by their states in the evening. */
   plans: Record<string, number>;
-  /** Number of order writes (place, amend, cancel) that reached the broker, of the owner too. */
+  /** Number of order writes (place, amend, cancel) that reached the broker, including the owner's. */
   orders: number;
 }
 

@@ -55,7 +55,7 @@ export class Strikes implements FaultTarget {
   #cut: "begin" | "before-commit" | "after-commit" | undefined;
   /** A power cut that waits for a commit. `before` are the files before the commit that is in progress. */
   #powerCut: { kind: FaultName; size: number; before?: ReturnType<typeof readStore> } | undefined;
-  /** Whether the transaction in progress has changed an intent. */
+  /** Whether a statement since the last commit or rollback has read or changed an intent. */
   #isOfDesk = false;
   /** The kind of fault that is being caused now. */
   #striking: FaultName | undefined;

@@ -102,9 +102,10 @@ function isHiddenByOwner(
 /**
  * Returns whether the desk has recorded an order of the owner as an order of an intent, and nobody could notice this
  * mistake. The owner placed an order with the intent's terms before the lists showed the intent's own order. In
- * addition, one of three things happened: the owner amended the intent's order, the request never reached the broker,
- * or it did so only after the desk had recorded the owner's order as the intent's. After such an amendment, the owner's
- * order may also be for the remaining quantity of the intent.
+ * addition, one of three things happened:
+ * - The owner amended the intent's order. The other order of the owner may then also be for the remaining quantity.
+ * - The intent's request never reached the broker.
+ * - The request reached the broker only after the desk had recorded the owner's order as the intent's order.
  */
 export function isMistakenFor(
   { id, orderIds }: Intent,

@@ -121,7 +121,8 @@ export function readAnswer(
   const { operation } = context;
   try {
     const data = opened(context, text);
-    if (keepWire !== undefined) checkDepth(context, data); // printing or copying the kept answer recurses through all levels
+    // Printing or copying the kept answer recurses through all levels.
+    if (keepWire !== undefined) checkDepth(context, data);
     const answer = decodeExactly(operation, data, text);
     if (isListed(operation)) rememberMissingList(operation, answer, data);
     if (keepWire !== undefined) {

@@ -241,7 +241,7 @@ function damageOf(
 /** A new reading. */
 interface NewReading {
   parts: readonly Part[];
-  /** The lists that were not chosen. */
+  /** The parts that were not chosen: incomplete histories, and lists that contradict the chosen ones. */
   others: readonly Part[];
   rebalance: RebalanceList | undefined;
   /** Markets whose journal agrees with the fills. */
@@ -264,7 +264,7 @@ function coversKept(
   const before = differences.count;
   const { day } = kept.summary;
   const now = [
-    // `false` for `isCleared`: the comparison uses it only for the earlier reading, and the new reading is the later one.
+    // `isCleared` is `false`: the comparison uses it only for the earlier reading, and the new one is later.
     ...[...parts, ...others].map((part) => part.reading(NEW, false)),
     ...rebalance?.readings(NEW) ?? [],
   ];

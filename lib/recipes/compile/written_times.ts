@@ -1,6 +1,6 @@
 /**
- * Reads times as people write them: spans such as `45m`, `1h30m` and `90s`, and session times such as `close+45m`,
- * `open-10m` and `XHKG.open-30m..XHKG.close+2h`.
+ * Reads times as people write them: durations such as `45m` and `1h30m`, session times such as `close+45m` and
+ * `open-10m`, and parts of a session such as `XHKG.open-30m..XHKG.close+2h`.
  *
  * @module
  */

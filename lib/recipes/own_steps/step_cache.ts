@@ -41,7 +41,10 @@ interface CacheOptions {
 
 let found: Promise<StepCache> | undefined;
 
-/** Returns the cache; the first start of a toolkit version analyses the toolkit's modules. */
+/**
+ * Returns the cache. If there is no analysis yet for this version of Deno and this URL of the toolkit, analyses the
+ * toolkit's modules first.
+ */
 export function stepCache(options: CacheOptions): Promise<StepCache> {
   return found ??= findCache(options);
 }
@@ -71,7 +74,8 @@ async function findCache({ toolkit, environment }: CacheOptions): Promise<StepCa
   try {
     await Deno.stat(analysis);
   } catch {
-    await analyse(cache, { toolkit, environment }).catch(() => {}); // without the analysis, processes only start more slowly
+    // Without the analysis, processes only start more slowly.
+    await analyse(cache, { toolkit, environment }).catch(() => {});
   }
   return cache;
 }

@@ -153,7 +153,7 @@ export class NoticeDelivery {
     this.#options = options;
   }
 
-  /** Starts no more deliveries; resolves when no notice is being sent. */
+  /** Waits for the deliveries in progress. They send the notices that they have read, and look for no further ones. */
   async end(): Promise<void> {
     this.#isEnding = true;
     await Promise.allSettled(this.#delivering);

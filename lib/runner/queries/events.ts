@@ -326,7 +326,8 @@ export async function insertNotice(
 
 /** Returns due notices, up to a limit. */
 export async function dueNotices(store: Store, now: number, most: number): Promise<StoredNotice[]> {
-  // The limit is part of the text for the same reason as in `duePage`.
+  // The limit is part of the SQL text. With the limit as a parameter, SQLite would prepare the statement again each
+  // time.
   return await store.all(
     `select * from outbox where sent_at is null and given_up_at is null and next_try <= ?
       order by next_try limit ${most}`,

@@ -105,7 +105,7 @@ export async function recipesWithRuns(store: Store): Promise<string[]> {
   }
 }
 
-/** Returns every run of a schedule, oldest slot first. */
+/** Returns the runs of all schedules, oldest slot first. */
 export async function allScheduledRuns(store: Store): Promise<RunRow[]> {
   return await store.all("select * from run where schedule_id <> '' order by slot_at, run_key");
 }

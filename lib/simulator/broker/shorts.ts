@@ -50,7 +50,7 @@ export function shortOf(state: State, market: Market, symbol: string): bigint {
  * Returns whether an order sells, and whether it opens or closes a short position. While the account has a short
  * position in the listing, every order for the listing opens or closes it.
  *
- * @throws {Refusal} If the order needs a short sale that the account may not make.
+ * @throws {Refusal} If the order opens or closes a short position, and the account may not sell the instrument short.
  */
 export function directionOf(
   state: State,

@@ -34,7 +34,10 @@ const SECOND_MS = 1_000;
 /** Maximum number of cached periods; many orders of one listing need the same periods. */
 const MOST_KEPT = 20_000;
 
-/** The market's prices in the broker's internal price units. Leaves out trades at prices that a pause does not allow. */
+/**
+ * The market's prices in the broker's internal price units. Leaves out trades at prices that a pause does not allow;
+ * only `price` and `volume` include them.
+ */
 export class Tape {
   readonly #market: SimulatedMarket;
   /** Whether the tape has the sessions outside the regular hours too. */

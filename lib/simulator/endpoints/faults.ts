@@ -93,9 +93,9 @@ export interface Fault {
   bytes?: number;
   /** `huge-body`: send the body in chunks, without a `Content-Length`. @default false */
   chunked?: boolean;
-  /** `busy`, `expired-login`, `system-error`: the broker's code. */
+  /** For each kind that rejects a call, such as `busy`: the broker's code. */
   code?: string;
-  /** `busy`, `expired-login`, `system-error`: the broker's text. */
+  /** For each kind that rejects a call, such as `busy`: the broker's text. */
   text?: string;
   /** `http-error`: the status. @default 503 */
   status?: number;

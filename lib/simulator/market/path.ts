@@ -183,8 +183,8 @@ function sideOf(before: number | undefined, price: number, next: Stream): 0 | 1 
 /**
  * Returns the path of an instrument whose price follows another path: a future follows its index, an option its stock.
  *
- * @param price Returns the follower's price, on its grid. If the base price rises, this price must always rise (or
- * stay), or always fall (or stay).
+ * @param price Returns the follower's price for a price of `base`, on the follower's grid. It must be monotonic: over
+ * all prices, a higher base price never lowers the result, or never raises it.
  */
 export function followPath(
   base: DayPath,

@@ -41,8 +41,8 @@ export interface PushQueueStats {
 type OverflowPolicy = "keep" | "drop" | "conflate";
 
 /**
- * Returns the overflow policy of an event. Ticks and unreadable pushes may be dropped, because they are numerous and
- * useless when late. All other events are kept or conflated.
+ * Returns the overflow policy of an event. Ticks may be dropped, because they are numerous and useless when late. So
+ * may unreadable pushes that are not order pushes. All other events are kept or conflated.
  */
 function overflowPolicyOf(event: TransportEvent): OverflowPolicy {
   switch (event.type) {

@@ -415,7 +415,7 @@ class SourcePushStream implements PushStream {
     signal: AbortSignal,
   ): Promise<void> {
     const { random, reconnect } = this.#options;
-    // A wall clock that is set back would make the wait longer.
+    // Use the monotonic clock: if the wall clock were set back, the wait would become longer.
     const waitMs = this.#limit.wait(systemMachine.monotonic(), backoffMs(attempt, random(), reconnect || {}));
     this.#setState(state, { attempt, waitMs, error });
     await waitUnlessAborted(systemMachine, waitMs, signal);

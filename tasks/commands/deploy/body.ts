@@ -209,7 +209,10 @@ function storeRiskAt(store: string, host: Pick<Host, "env">): string | undefined
   return storeRiskOf(store, { temporary })?.why;
 }
 
-/** Rejects a store that may be lost: without the record of an earlier run, a recipe would trade twice. */
+/**
+ * Rejects a store that may be lost, if a recipe trades: without the record of an earlier run, the recipe would trade
+ * twice. Rejects a store in memory for every recipe.
+ */
 function checkStore(recipes: readonly CompiledRecipe[], { store, storeRisk }: DeployOptions): void {
   if (storeRisk === undefined) return;
   const writer = recipes.find(({ class: kind }) => kind === "write");

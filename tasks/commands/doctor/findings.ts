@@ -291,7 +291,10 @@ function timeInHongKong(time: number): string {
   return `${at.toPlainDateTime().toString().replace("T", " ")} ${zone}`;
 }
 
-/** Returns a warning if the user's account numbers are not set: hsgate compares each order push with these numbers. */
+/**
+ * Returns a warning if a trade password is set, but not the user's account numbers: hsgate compares each order push
+ * with these numbers.
+ */
 export function accountFindings({ tradePassword, fundAccounts }: Settings): Finding[] {
   if (tradePassword === undefined || fundAccounts !== undefined) return [];
   return [warning(
