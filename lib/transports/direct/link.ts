@@ -150,7 +150,7 @@ export class Link {
     return this.#heartbeatMs;
   }
 
-  /** When the last bytes arrived, Unix milliseconds. */
+  /** When the last frame, or a large part of one, arrived; at first, when the link was opened. Unix milliseconds. */
   get lastByteAt(): number {
     return this.#lastByteAt;
   }
