@@ -20,7 +20,7 @@ export function isOpenToOthers(url: URL): boolean {
   return url.protocol === "http:" && !isLoopback(url.hostname);
 }
 
-/** Other names that usually mean this machine: many systems list them in their file of hosts. */
+/** Other names that usually mean this machine: many systems list them in their hosts file. */
 const usualNames = [
   "0.0.0.0",
   "localhost.localdomain",

@@ -134,7 +134,7 @@ export function makeSession(book: Book, date: string, hours: string): Session {
 }
 
 /**
- * Returns the parts of a link's calendar that do not depend on the direction. Each direction adds hours and half-days.
+ * Returns the parts of a link's calendar that both directions share. Each direction replaces the hours and half-days.
  */
 function commonBook(
   hongKong: Book,

@@ -51,8 +51,8 @@ export async function* barPages(
 /**
  * Resolves to the last bars up to a day, oldest first.
  *
- * @param count Number of bars. For bars of minutes, one request covers a limited number of days, and the result contains
- * only bars of these days.
+ * @param count Number of bars. For bars of minutes, one request covers a limited number of days, and the result
+ * contains only bars of these days.
  */
 export async function lastBars(
   client: Client,

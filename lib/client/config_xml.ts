@@ -86,7 +86,7 @@ export function readConfigXml(text: string): GatewayConfig {
   return config;
 }
 
-/** Adds the settings that are missing, invalid or dangerous to `problems`. */
+/** Adds descriptions of missing, invalid and dangerous settings to `config.problems`. */
 function addProblems(config: GatewayConfig): void {
   const { hasMobile, countryCode, listenIp, listenHttpPort, listenTcpPort, privateKeyPath, problems } =
     config;

@@ -122,7 +122,7 @@ export function contractMonths(product: FutureProduct, date: string): string[] {
 const CODE = /^([A-Z]{3})(\d{2})(\d{2})\.HK$/;
 
 /**
- * Returns the contract of a code such as `HSI2508.HK`, listed or expired.
+ * Returns the contract of a code such as `HSI2508.HK`, whether or not it is listed now.
  *
  * @returns `undefined` if the text is not a contract code.
  */

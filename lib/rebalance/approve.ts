@@ -47,7 +47,7 @@ export interface ApprovalWish {
  * Approves exactly one plan. Its execution must begin before the approval expires, and on the day of the plan, because
  * the prices of the plan are from that day.
  *
- * @param settings What the plan's file says now; absent if the file cannot be read here.
+ * @param settings What the plan's file says now. Without it, the plan is not compared with its file.
  * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file or its recipe
  * has changed, `plan-empty` if it has no trades, and the errors of `approvePlan`.
  * @throws {InvalidParamsError} If the approval would be valid longer than the plan's day.
@@ -128,14 +128,15 @@ function zoneOf({ source }: PlanRecord): string {
 
 /**
  * Checks, before the execution of a plan begins or continues, that the account still matches the plan: the same
- * holdings, at least the same cash, current quotes and confirmed lots. Sends nothing.
+ * holdings, at least the same cash, current quotes, and board lots that the broker confirms. Sends nothing.
  *
  * Expects the holdings to contain what the plan's own orders have filled. If these orders have filled something, the
  * cash is not checked here, because the execution compares each order with the cash.
  *
  * @param account The account as it is now.
  * @param progress What the plan's orders have done, if the plan was stopped earlier.
- * @throws {InvalidParamsError} If something differs. It lists every difference.
+ * @throws {InvalidParamsError} If a quote, lot or number is missing or wrong; the error lists all of these. Otherwise,
+ * if the holdings or the cash differ; the error lists every difference.
  */
 export function checkAccount(
   plan: Plan,

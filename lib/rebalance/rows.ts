@@ -12,7 +12,7 @@ import type { Account, AccountHolding, AccountQuote } from "./account.ts";
 import { currencyOfMarket, type RebalanceFile } from "./plan_file.ts";
 import { isLong, MOST_DIGITS } from "./values.ts";
 
-/** A listing that is held or named. */
+/** A listing that the account holds, or that the file names as a target. */
 export interface Row {
   path: (string | number)[];
   quote: AccountQuote;
@@ -70,7 +70,7 @@ export function checkedRows(file: RebalanceFile, account: Account): CheckedRows 
   return { rows, currencies, rates, idle };
 }
 
-/** Returns the rows of every symbol held or named. */
+/** Returns a row for every symbol that the account holds or that the file names as a target. */
 function rowsOf(
   file: RebalanceFile,
   account: Account,
@@ -252,8 +252,8 @@ function checkLength(value: Decimal | undefined, path: Issue["path"], issues: Is
 }
 
 /**
- * Largest number of lots of a listing in an account or a trade. Larger numbers of lots are not exact as floating-point
- * numbers, and a search could take forever.
+ * Largest number of lots of a listing in an account or a trade. Much larger numbers are not exact as floating-point
+ * numbers, and a search over so many lots could take forever.
  */
 export const MOST_LOTS = 1_000_000_000;
 

@@ -58,8 +58,9 @@ type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "order">;
 
 /**
  * Checks the writes of one attempt of a step, and records their outcomes. After a write with an unknown outcome,
- * rejects every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. One exception: after
- * an unresolved cancellation, further cancellations are allowed.
+ * rejects every other write until that outcome is resolved: the step reports it with {@linkcode WriteGuard.prove}, or
+ * `reconcile` of a guarded desk leaves no intent unresolved. One exception: after an unresolved cancellation, further
+ * cancellations are allowed.
  */
 export class WriteGuard {
   readonly #options: WriteGuardOptions;

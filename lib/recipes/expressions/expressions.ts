@@ -1,6 +1,6 @@
 /**
- * Compiles expressions of recipes. The language is CEL: it always ends, accesses nothing outside its scope, and has no
- * clock.
+ * Compiles expressions of recipes. The language is CEL: an expression always ends, accesses nothing outside its scope,
+ * and has no clock.
  *
  * @module
  */

@@ -283,7 +283,8 @@ export class State {
   #costWith(order: LiveOrder, { quantity, further, frozenPrice }: Amendment): bigint {
     const [filled, left, most] = [filledOf(order), leftOf(order), mostLeftOf(order)];
     const before = this.costOf(order, order.frozenPrice, left);
-    // Fills at a higher old price leave the lower new price for the added quantity only.
+    // The whole rest may still fill at the old, higher price before the amendment arrives. After that, only the added
+    // quantity is left for the new, lower price.
     if (frozenPrice < order.frozenPrice) return before + this.costOf(order, frozenPrice, most - left);
     const own = quantity > filled ? quantity - filled : 0n;
     return larger(before, this.costOf(order, frozenPrice, own) + this.costOf(order, frozenPrice, further));

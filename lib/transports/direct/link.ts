@@ -150,7 +150,7 @@ export class Link {
     return this.#heartbeatMs;
   }
 
-  /** When the last bytes arrived, Unix milliseconds. */
+  /** When the last frame, or a large part of one, arrived; at first, when the link was opened. Unix milliseconds. */
   get lastByteAt(): number {
     return this.#lastByteAt;
   }
@@ -168,7 +168,12 @@ export class Link {
     return this.#calls.size;
   }
 
-  /** Resolves when a frame from the other end has arrived recently, or arrives now. */
+  /**
+   * Resolves when the other end is known to be alive: at once if a frame has arrived recently, otherwise when a frame
+   * arrives. Without a probe, resolves at once.
+   *
+   * @throws {TransportError} If no frame arrives in time; the connection then ends.
+   */
   confirm(): Promise<void> {
     return this.#heartbeat.confirm();
   }

@@ -289,7 +289,7 @@ export class Logins implements LoginKeeper {
 
   async #renew(error: LoginExpiredError): Promise<void> {
     const { session, tradeLogin, onRenewed } = this.#options;
-    // `expired` has already ended the expired login. With a valid token and no trade password, there is nothing to renew.
+    // `expired` has already ended the expired login. With a valid token and no trade password, nothing can be renewed.
     if (session.valid !== undefined && !tradeLogin.isWanted) throw error;
     await session.token();
     onRenewed();

@@ -49,8 +49,8 @@ export class HourlyLimit {
   }
 
   /**
-   * Records an attempt that is planned after `waitMs`. Returns the milliseconds to wait before it: `waitMs`, or more if the
-   * limit requires it.
+   * Records an attempt that is planned after `waitMs`. Returns the milliseconds to wait before it: `waitMs`, or more if
+   * the limit requires it.
    */
   wait(now: number, waitMs: number): number {
     const oldest = this.#due.length < this.#most ? -Infinity : this.#due.shift()!;

@@ -237,8 +237,9 @@ export function isOpen({ state }: SeenOrder): boolean {
 const MOST_ASIDE = 200;
 
 /**
- * Returns a text of the broker as one short line without gaps. A long text, or a text with gaps, could wrap above a
- * question. Then a part of the text could look like a line of hsgate, such as another order or an answer.
+ * Returns a text of the broker as one short line, with a single space for each run of blanks. A long text, or a text
+ * with many blanks, could wrap above a question. Then a part of the text could look like a line of hsgate, such as
+ * another order or an answer.
  */
 const shortly = (text: string, width = MOST_ASIDE): string => fit(plain(text).replaceAll(/\s+/g, " "), width);
 

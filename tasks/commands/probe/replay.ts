@@ -21,7 +21,7 @@ interface Case {
   operation: string;
   /** The market and other codes of the request. */
   codes: Readonly<Record<string, string>>;
-  /** Number of answers of this shape that were sent, and how many of them hsgate read. A rejection counts as read. */
+  /** Number of answers of this shape, and how many of them hsgate read. A rejection counts as read. */
   answers: number;
   read: number;
   /** Why the first unread answer was not read. */

@@ -27,8 +27,8 @@ import { actorOf } from "../../commands/shared/decide.ts";
 import { storeTime } from "../../commands/shared/store_file.ts";
 
 /**
- * Returns the plan whose hash begins with a text; `undefined` if the text cannot begin a hash, or no plan has such a
- * hash.
+ * Returns the plan whose hash begins with a text; `undefined` if the text is not 8 to 64 hexadecimal digits, or no plan
+ * has such a hash.
  *
  * @throws {UsageError} If the hashes of several plans begin with the text.
  */
@@ -120,9 +120,9 @@ export async function refusePlan(
 
 /** Orders of a plan that the broker may still fill. */
 interface LeftOrders {
-  /** Ids of the orders that are open. */
+  /** The broker's numbers of the open orders. */
   openOrders: string[];
-  /** Ids of the intents whose outcome is unknown. */
+  /** Ids of the intents that may still be sent, or whose outcome is not known yet. */
   unresolved: string[];
 }
 
@@ -160,8 +160,8 @@ export function noteLeftOrders(host: Host, { openOrders, unresolved }: LeftOrder
  * Returns the path of the file `other`, which the file at `path` names. A relative `other` starts in the folder of
  * `path`.
  *
- * @throws {UsageError} If `other` is outside that folder. The file at `path` may come from somebody else, and error
- * messages quote values of the files that hsgate reads.
+ * @throws {UsageError} If `other` is outside that folder. Without this check, a file from somebody else could expose
+ * any file of the user, because error messages quote values of the files that hsgate reads.
  */
 function pathBeside(path: string, other: string): string {
   const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";

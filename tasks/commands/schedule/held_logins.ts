@@ -1,6 +1,7 @@
 /**
- * Replaces connections whose login was taken over or rejected. The runner blocks the recipe's calls until a person
- * resumes the recipe or the wait is over. The next run then gets a new connection.
+ * Replaces connections whose login was taken over or rejected. The runner blocks such a login until a person resumes
+ * the recipe, the rejected password has changed, or the wait after another rejection is over. The next run then gets a
+ * new connection.
  *
  * @module
  */

@@ -96,7 +96,7 @@ export async function accept({ flags, host }: StoreAcceptInput): Promise<number>
   if (lost === undefined) {
     throw new UsageError(`Cannot accept a loss of "${path}": it contains every write that its mark records`);
   }
-  await recordStore(path, flags, host); // a new store has a new id
+  await recordStore(path, flags, host); // an empty file is now a new store with a new id
   if (flags.json) host.out(JSON.stringify({ store: path, lost, actor, because }));
   else {
     host.out(`"${path}" is accepted, although ${plain(lost)}`);
