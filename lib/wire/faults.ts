@@ -18,7 +18,7 @@ export type BodyFault =
   | "cipher-segment"
   /** An AES body is not a whole number of blocks. */
   | "cipher-block"
-  /** The padding follows neither of the two rules, so the session key is probably wrong. */
+  /** The padding follows neither PKCS#7 nor the `mod_len` rule, so the session key is probably wrong. */
   | "cipher-padding"
   /** The bytes are not protobuf, or not this message. */
   | "message-damaged"
