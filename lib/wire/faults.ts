@@ -12,7 +12,7 @@ export type BodyFault =
   | "signature-missing"
   /** The signature belongs to another body or another key. */
   | "signature-bad"
-  /** The key to decrypt with is missing, or the session key is not 16 bytes in Base64. */
+  /** The key to encrypt or decrypt with is missing, or the session key is not 16 bytes in Base64. */
   | "cipher-key"
   /** An RSA segment is truncated, damaged or encrypted for another key. Or there are more segments than allowed. */
   | "cipher-segment"
