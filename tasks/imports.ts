@@ -53,11 +53,11 @@ interface QuickProgram {
 /** Packages that no quick program needs at its start. */
 const heavy = ["protobufjs", "node-forge", "node:crypto", "node:util", "pg"];
 
-/** Packages that only compiling or running a recipe needs. */
+/** Packages that hsgate needs only to compile or run recipes. */
 const ofRecipes = ["zod", "yaml", "nodemailer", "@marcbachmann/cel-js", "croner"];
 
 const quickPrograms: readonly QuickProgram[] = [
-  // Only the files that load before the call loads its family of operations.
+  // `most` counts the files that load before the call loads its family of operations.
   { name: "a plain gateway call", file: "mod.ts", heavy: [...heavy, "zod"], most: 40 },
   {
     name: "a run without a store",
@@ -68,7 +68,7 @@ const quickPrograms: readonly QuickProgram[] = [
       "node:async_hooks",
       ...ofRecipes,
     ],
-    // The files before the recipe is compiled.
+    // Counts the files that load before the recipe is compiled.
     most: 93,
   },
   {
@@ -147,8 +147,8 @@ export function straySql(path: string, source: string): string | undefined {
 const loadsItself = ["lib/std/yaml_document.ts"];
 
 /**
- * Returns a dynamic import of lib without `lazily`, if a file contains one. Virtual time would not wait for such an
- * import.
+ * Returns the first dynamic import without `lazily` in a file of lib; `undefined` if there is none. Virtual time would
+ * not wait for such an import.
  */
 export function bareImport(path: string, source: string): string | undefined {
   if (!path.startsWith("lib/") || loadsItself.includes(path)) return undefined;

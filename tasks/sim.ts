@@ -27,7 +27,7 @@ import { helpOf } from "./terminal/help.ts";
 class FlagError extends Error {}
 
 const out = (text: string) => console.log(shownText(text));
-/** Prints a line to stderr without passwords of addresses, because errors repeat mistyped flags. */
+/** Prints a line to stderr without the passwords in addresses, because errors repeat mistyped flags. */
 const noteOnStderr = (text: string) => console.error(shownText(withoutCredentials(text)));
 
 interface Flags {
@@ -53,7 +53,11 @@ interface Flags {
   json: boolean;
 }
 
-/** Returns the flags, or what `--help` and `--script-schema` ask for. @throws {FlagError} If a flag is invalid. */
+/**
+ * Returns the flags; `"help"` for `--help`, `"schema"` for `--script-schema`.
+ *
+ * @throws {FlagError} If a flag is invalid.
+ */
 function readFlags(args: string[]): Flags | "help" | "schema" {
   const unknown = (argument: string) => {
     throw new FlagError(`"${argument}" is not a flag`);
@@ -218,7 +222,7 @@ function portsOf(flags: Flags | "help" | "schema"): string {
 /**
  * Runs the task and resolves to its exit code: 0 after a stop, 1 if it cannot start, 2 for wrong flags.
  *
- * @param tell Called with each line for people. By default, the task prints the line to stderr.
+ * @param tell Called with each line that the task would otherwise print to stderr.
  */
 export async function main(args: string[], tell?: (line: string) => void): Promise<number> {
   const note = tell === undefined ? noteOnStderr : (text: string) => tell(withoutCredentials(text));

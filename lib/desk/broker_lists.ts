@@ -114,7 +114,7 @@ export function bareCode(symbol: string): string {
 export const isSameSymbol = (one: string | undefined, other: string | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && bareCode(one) === bareCode(other));
 
-/** The result of one reading of the broker's lists. Every list of the place was read to its end. */
+/** The result of one reading of the broker's lists. Every list in `lists` was read to its end. */
 export interface ListReading {
   /** When the reading began, by this machine's clock, Unix milliseconds. */
   beganAt: number;
@@ -170,9 +170,9 @@ export function withChildLists({ market, lists }: ListPlace): ListPlace {
 }
 
 /**
- * Returns which lists to read before a write. Before an order of a listing, the list of algorithmic orders is read too:
- * its orders still need cash and shares. It is read first. Otherwise a child order that is sent during the reading
- * could be missing in both lists.
+ * Returns which lists to read before a write. Before an order of a listing, the list of algorithmic orders comes first,
+ * because algorithmic orders still need cash and shares. If it came later, a child order that is sent during the
+ * reading could be missing in both lists.
  */
 export function placeBefore(operation: AnyOperation, params: unknown): ListPlace {
   const place = placeOf(operation, params);
@@ -266,7 +266,7 @@ export async function readLists(
     const days = daysNow();
     const params = paramsOf(operation, { market, ...days });
     const rows = await readRows(client, name, params, { onBrokerTime, ...signal && { signal } });
-    // The list of fills has one row for each fill, so the rows of an order are added.
+    // A list of fills has one row for each fill, so the quantities of an order's rows are added up.
     const isFills = isFillsList(name);
     for (const row of seenIn(rows, name, isFills)) {
       const before = orders.get(row.orderId);

@@ -209,7 +209,8 @@ function* wanted({ name = "", file = "", ...recipe }: CompiledRecipe | KnownReci
   if (connect?.to === "gateway" && connect.url !== undefined) {
     yield { kind: "host", name: connect.url, by: "connect", ...trusted };
   }
-  // A login over the direct transport ends every other login of the account, and the settings may use a gateway.
+  // A login over the direct transport ends every other login of the account. A user whose settings name a gateway does
+  // not expect that.
   if (connect?.to === "direct") yield { kind: "session", name: "connect: direct", by: "connect", ...trusted };
   if (ping !== undefined) {
     yield {
@@ -278,7 +279,8 @@ function* permitted(permissions: StepPermissions, by: string): Generator<Power> 
     // The cast is safe: the keys are those of the permissions.
     const names = permissions[permission as keyof StepPermissions] ?? [];
     for (const name of names) {
-      // Deno checks the path of a SQLite database, but not the file that the database's rollback journal names.
+      // A step can write a rollback journal that names any file, and open its database. SQLite then deletes the file.
+      // Deno checks only the path of the database.
       const deletes = permission === "write" &&
         permissions.read?.some((read) => isInside(read, name) || isInside(name, read)) && { deletes: true };
       const trades = permission === "net" && mayReachThisMachine(name) && { trades: true };

@@ -12,13 +12,13 @@ export type BodyFault =
   | "signature-missing"
   /** The signature belongs to another body or another key. */
   | "signature-bad"
-  /** The key to decrypt with is missing, or the session key is not 16 bytes in Base64. */
+  /** The key to encrypt or decrypt with is missing, or the session key is not 16 bytes in Base64. */
   | "cipher-key"
   /** An RSA segment is truncated, damaged or encrypted for another key. Or there are more segments than allowed. */
   | "cipher-segment"
   /** An AES body is not a whole number of blocks. */
   | "cipher-block"
-  /** The padding follows neither of the two rules, so the session key is probably wrong. */
+  /** The padding follows neither PKCS#7 nor the `mod_len` rule, so the session key is probably wrong. */
   | "cipher-padding"
   /** The bytes are not protobuf, or not this message. */
   | "message-damaged"

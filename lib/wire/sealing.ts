@@ -35,7 +35,7 @@ export interface SealingOptions {
    * @default {false}
    */
   allowUnsigned?: boolean;
-  /** Padding of the bodies to send. Received bodies may use either rule. @default {"pkcs7"} */
+  /** Padding of the bodies to send. Received bodies may use PKCS#7 or the `mod_len` rule. @default {"pkcs7"} */
   padding?: Padding;
   /** Maximum number of bytes of an RSA segment to send; the vendor's client uses 100. @default {117} */
   segmentLength?: number;
@@ -121,7 +121,7 @@ export class Sealing implements Disposable {
   }
 
   /**
-   * Decrypts a frame and verifies it; never returns an unverified body.
+   * Decrypts a frame and verifies it. With `allowUnsigned`, also returns the body of a frame without a signature.
    *
    * @throws {ProtocolError} With a `BodyFault` as its code.
    */

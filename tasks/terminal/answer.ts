@@ -83,7 +83,7 @@ function mayHaveMore({ paging }: AnyOperation, params: unknown, value: unknown, 
   return isRow(params) && rows.length >= Number(params.limit ?? 20);
 }
 
-/** Prints rows as a table that fits the terminal. */
+/** Prints rows in the chosen form. A table fits the terminal. */
 function printRows(rows: readonly Row[], options: AnswerOptions): void {
   const { view, more, host } = options;
   const columns = view.columns !== undefined

@@ -63,7 +63,7 @@ export function calendarsOf({ calendars }: Pick<Host, "calendars">): Calendars {
   return calendars ?? builtInCalendars;
 }
 
-/** Returns the last trading days of a market whose sessions are over, oldest first. */
+/** Returns the last `count` trading days of a market, oldest first. Includes today only if its session is over. */
 export function lastTradingDays(calendars: Calendars, market: Market, count: number, now: number): string[] {
   const days: string[] = [];
   const today = dateIn(market, now);

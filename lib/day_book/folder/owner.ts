@@ -3,10 +3,12 @@
  *
  * An account is recognized by a name that the user gives, by the account's developer key on the direct transport, and
  * by the orders in the folder. No answer of the broker names the account, so over the gateway the orders decide.
- * Before anything is written, the export queries the orders of a kept day and compares them with the folder's:
- * - If the broker shows other orders for that day, it is another account.
- * - If the broker shows none of the orders of the last kept days, the name or the key must match the folder's.
- *   Otherwise the export rejects the account if it has orders, fills or journal lines for the days to export.
+ * Before anything is written, the export queries the orders of the last kept days, newest first, and compares them with
+ * the folder's:
+ * - If the broker shows one of the folder's orders, it is the same account.
+ * - If the broker shows only other orders for a day, it is another account.
+ * - If the broker shows no orders for these days, the name or the key must match the folder's. Otherwise the export
+ *   rejects the account if it has orders, fills or journal lines for the days to export.
  * - If the broker has nothing for those days either, no day that is read becomes final.
  *
  * `account.json` contains digests of the name and of the key, from which neither can be recovered.
@@ -96,7 +98,12 @@ interface Recognition {
   unconfirmedOwner?: string;
 }
 
-/** Throws if the broker shows other orders than the folder contains. */
+/**
+ * Throws if the broker shows only other orders for a kept day. Also throws if the broker shows no orders for the kept
+ * days, the account is not known, and the account has rows for the days to export.
+ *
+ * @param isKnown Whether the name or the key shows that the folder belongs to this account.
+ */
 async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Promise<Recognition> {
   const { exportFolder } = options;
   const asked: string[] = [];

@@ -70,11 +70,11 @@ function compileOne(source: ScheduleSource): WithoutId {
   };
 }
 
-/** Checks each member of a valid form, even if other members have mistakes. */
+/** Checks each member that the schema accepts, even if other members have mistakes. */
 async function checkMembers(source: ScheduleSource, isFine: (member: string) => boolean): Promise<Mistake[]> {
   const found: Mistake[] = [];
   const textOf = (member: string): string | undefined => {
-    // A schedule is a map; without a valid form, its members and their types are unknown.
+    // The source is a map, but it may have mistakes: a member may be missing or have another type.
     const value = (source as unknown as Record<string, unknown>)[member];
     return typeof value === "string" && isFine(member) ? value : undefined;
   };
@@ -139,8 +139,8 @@ const BREAK_MS = 6 * 3_600_000;
 const MOST_CHECKED = 1_000;
 
 /**
- * Returns a time between two consecutive slots that is longer than a limit; `undefined` if there is none. A
- * pause of the schedule, such as a night, does not count if the slots before it are frequent enough. A
+ * Returns the length of a gap between two consecutive slots that is longer than a limit; `undefined` if there is no
+ * such gap. A pause of the schedule, such as a night, does not count if the slots before it are frequent enough. A
  * schedule with only one slot is treated like one slot a day.
  */
 export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {

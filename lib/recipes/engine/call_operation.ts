@@ -110,7 +110,7 @@ function exchangeOf(name: string): Mic | undefined {
  * Present data belongs to the slot until the slot's day ends at midnight in the exchange's time zone, or until the
  * exchange opens its next session, if that is earlier. The slot's day is the day of its session, or the slot's own
  * date if that is later. A recipe without an exchange uses the exchanges that it reads, or else the time zone of its
- * schedule.
+ * schedule. If a recipe with an exchange also reads another exchange, the next session of the other one counts too.
  */
 export function whyPast(
   calendars: Calendars,
@@ -139,7 +139,7 @@ export function whyPast(
 /**
  * Rejects a read of present data for a slot whose day is over.
  *
- * @throws {PastSlotError} With the operation for a past day, if there is one.
+ * @throws {PastSlotError} If the day is over. The message names the operation for a past day, if there is one.
  */
 export function refusePast(
   asOfNow: AsOfNow,

@@ -157,7 +157,7 @@ export interface StepCall {
   calls: Map<string, number>;
   /** Aborted when the run must end early. */
   halt: AbortSignal;
-  /** The work that the expressions of the outer and the inner run may still do in all. @default that of a new run */
+  /** The work that the expressions of the outer and the inner run may still do together. @default that of a new run */
   work?: RunWork;
 }
 
@@ -172,8 +172,8 @@ interface EngineOptions {
   /** Aborted when the run must end early: reads stop, and no further step begins. */
   halt: AbortSignal;
   /**
-   * Aborted when another process has the run. A step that writes ignores `halt` unless it can resume, but
-   * never this signal.
+   * Aborted when another process has the run. The caller aborts `halt` then too. This signal stops the steps that write
+   * and cannot resume, because they ignore `halt`.
    *
    * @default never
    */

@@ -63,8 +63,8 @@ export async function unresolvedIntentAdvice(store: Store, runKey: string): Prom
 }
 
 /**
- * Returns lines that say what to check and what to do. If the run has no unresolved write, or a person has resolved the
- * run, names only its unresolved intents.
+ * Returns lines that say what to check and what to do about a run with an unresolved write. For a run that has ended,
+ * returns only lines about its unresolved intents. For any other run, returns no lines.
  */
 export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<string[]> {
   const ofIntents = isUnresolved(row) || isEnded(row) ? await unresolvedIntentAdvice(store, row.run_key) : [];

@@ -120,7 +120,7 @@ export class Quotation {
   #step(symbol: string, date: string, price: bigint, steps: number): bigint {
     let at = price;
     for (let left = Math.abs(steps); left > 0 && at > 0n; left--) {
-      // A price on the edge of two bands has the step of the lower band.
+      // On the edge of two bands, `tickSize` returns the step of the lower band. A step up uses that of the upper band.
       const tick = readPrice(this.#market.tickSize(symbol, date, writePrice(steps > 0 ? at + SMALLEST : at)));
       at += steps > 0 ? tick : -tick;
     }

@@ -30,7 +30,7 @@ export async function* sessionFindings(
 ): AsyncGenerator<Finding> {
   const { signal } = patience;
   const login = await attempt("login", signal, async () => {
-    // The transport logs in and adds the token. The operation's own type decodes the answer.
+    // The transport logs in and adds the token. It decodes the answer into the operation's type, so the cast is safe.
     const answer = await client.transport.call(platform.servers, {}, { signal });
     return answer as Result<typeof platform.servers>;
   });

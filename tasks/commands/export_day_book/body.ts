@@ -61,7 +61,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     );
   }
   const out = flags.out ?? "out";
-  // The folder may contain links of these names.
+  // Somebody else may have created a link with one of these names in the working folder.
   refuseLinkedOut(out);
   if (join !== undefined) refuseLinkedOut(join);
   const view = listView(flags);

@@ -28,7 +28,7 @@ import { Connections } from "../run/connections.ts";
 import { noticeText } from "../run/log.ts";
 import { commandDeps, redactorOf } from "../run/deps.ts";
 
-/** Lists notices, or sends them again. */
+/** Lists unsent notices, sends them again, or removes them from the list. */
 export async function run(input: NoticesInput): Promise<number> {
   const { args: [given], flags, host } = input;
   const view = listView(flags);
@@ -88,7 +88,7 @@ const columnsOf: Column<NoticeRow>[] = [
 
 const instant = (at: number | undefined) => at === undefined ? "" : showInstant(at);
 
-/** Tries every unsent notice, and prints the result of each. */
+/** Tries the chosen unsent notices again, and prints the result of each. */
 async function sendAgain(
   store: Store,
   runKey: string | undefined,

@@ -30,7 +30,7 @@ export interface CalendarsPlace {
   needsTrust: boolean;
 }
 
-/** Returns the file that the settings name, or else `hsgate.calendars.json`. */
+/** Returns the file that HSGATE_CALENDARS or the settings name, or else `hsgate.calendars.json`. */
 export async function calendarsPlace(flags: Shared, host: Host): Promise<CalendarsPlace> {
   const named = host.env("HSGATE_CALENDARS");
   if (named !== undefined) return { path: named, needsTrust: false };
@@ -173,7 +173,7 @@ async function apply(file: LocalFile | undefined, host: Pick<Host, "calendars">)
   host.calendars = file && new (await import("../../../lib/calendars/mod.ts")).Calendars(file);
 }
 
-/** Replaces the whole file, records its trust if it is in the working folder, and applies it. */
+/** Replaces the whole file, records its trust if the file needs trust, and applies it. */
 export async function writeCalendars(
   { path, needsTrust }: CalendarsPlace,
   file: LocalFile,
