@@ -205,10 +205,16 @@ function withoutSecret(value: string): string {
 }
 
 /**
- * Hides the password of an address with a user, such as `postgres://user:password@host/name`. Shows paths as a whole.
+ * Hides the password of an address with a user, such as `postgres://user:password@host/name`. Shows paths as a whole. If
+ * the text is no valid address, the password may contain any character, so everything up to the last `@` is hidden.
  */
-const withoutPassword = (value: string): string =>
-  value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#:]*|[^/\\:@]+):[^/?#]*@/i, "$1:[hidden]@");
+function withoutPassword(value: string): string {
+  const shown = value.replace(/([?&]password=)[^&#]*/gi, "$1[hidden]");
+  const pattern = URL.parse(value) === null
+    ? /^([a-z][a-z0-9+.-]*:\/\/[^:@]*|[^/\\:@]+):.*@/is
+    : /^([a-z][a-z0-9+.-]*:\/\/[^/?#:@]*):[^/?#]*@/i;
+  return shown.replace(pattern, "$1:[hidden]@");
+}
 
 /** Maximum number of warnings about names that are not settings, and of characters of such a name. */
 const [MOST_UNKNOWN, MOST_KEY] = [10, 100];
@@ -222,7 +228,7 @@ const MOST_MEMBERS = 1_000;
 /**
  * Maximum number of characters of a value that is not a secret. A person who trusts the file must see the whole value.
  */
-const MOST_SHOWN = 2_000;
+const MOST_SHOWN = 20_000;
 
 class Loader {
   readonly issues: Issue[] = [];

@@ -330,7 +330,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
 };
 
 function isWholeNumber(text: string, least: number, most: number): boolean {
-  return /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most;
+  return /^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= most;
 }
 
 /** Names of all settings, in display order. */

@@ -10,7 +10,14 @@ import { findOperation } from "../operations/mod.ts";
 import { answerFields, type AnyOperation } from "../operations/operation.ts";
 import { laterLists, provingLists } from "../operations/proof.ts";
 import type { CallOptions } from "../transports/transport.ts";
-import { LoginExpiredError, RejectedError, UnmappedError } from "../errors.ts";
+import {
+  BusyError,
+  DisplacedError,
+  LoginExpiredError,
+  LoginRefusedError,
+  RejectedError,
+  UnmappedError,
+} from "../errors.ts";
 
 /** State of an order in the broker's lists. */
 export type SeenState =
@@ -295,7 +302,11 @@ export async function readLists(
 
 /** Returns whether an error says that the transport or the broker does not offer a query. */
 const isNotOffered = (error: unknown): boolean =>
-  error instanceof UnmappedError || error instanceof RejectedError && !(error instanceof LoginExpiredError);
+  error instanceof UnmappedError ||
+  error instanceof RejectedError && !temporary.some((kind) => error instanceof kind);
+
+/** Rejections that say nothing about a query: the same query may succeed later. */
+const temporary = [LoginExpiredError, LoginRefusedError, DisplacedError, BusyError];
 
 /**
  * Returns the orders that an algorithmic order has placed on one day; `undefined` if the transport or the broker does

@@ -21,7 +21,7 @@ import {
 } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 import type { Owner } from "./queries.ts";
-import { isBuy, placesOthers, targetsOf, termsOf } from "./terms.ts";
+import { isSameSide, placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** What one reading proves about an unresolved intent. */
 export type Verdict =
@@ -208,7 +208,7 @@ export function amendedElsewhere(
     [...reading.orders.values()].filter((order) =>
       !owners.has(order.orderId) && !intent.known.includes(order.orderId) &&
       !isEarlier(order, market, intent.readSince) && isSameSymbol(order.symbol, symbol) &&
-      (order.side === undefined || side === undefined || sameSide(order.side, side))
+      (order.side === undefined || side === undefined || isSameSide(order.side, side))
     ),
   );
 }
@@ -223,7 +223,7 @@ function isNewFor(order: SeenOrder, intent: Intent): boolean {
   if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;
   if (isEarlier(order, market, intent.readSince)) return false;
   if (!isSameSymbol(order.symbol, symbol) || compare(sizeOf(order), quantity) > 0) return false;
-  return order.side === undefined || side === undefined || sameSide(order.side, side);
+  return order.side === undefined || side === undefined || isSameSide(order.side, side);
 }
 
 /**
@@ -264,9 +264,6 @@ function hasPriceOf(order: SeenOrder, intent: Intent): boolean {
   const isPriced = price !== undefined && compare(price, "0") !== 0;
   return !isPriced || order.price === undefined || compare(order.price, price) === 0;
 }
-
-/** Returns whether both sides buy or both sell. */
-const sameSide = (one: string, other: string): boolean => isBuy(one) === isBuy(other);
 
 /**
  * Returns the orders that the conditional order of an intent has placed: new orders that have its terms, that together
@@ -338,16 +335,18 @@ export function isExplainedBy(amendment: Intent, others: readonly Intent[]): boo
 
 /**
  * Finds a later amendment of the same order that proves that an amendment was executed: the lists that were read before
- * the later amendment showed the terms that the earlier amendment requested. The order may have different terms now.
+ * the later amendment showed the terms that the earlier amendment requested. The order may have different terms now. If
+ * the amendments between the two explain these terms, they prove nothing.
  */
 export function laterProofOf(amendment: Intent, later: readonly Intent[]): Intent | undefined {
   const { has, changes } = amendmentOf(amendment);
   const [target] = targetsOf(amendment);
   const { sentAt } = amendment;
   if (changes.length === 0 || sentAt === undefined) return undefined;
-  return later.find(({ id, kind, params, createdAt, earlier }) =>
+  return later.find(({ id, kind, params, createdAt, earlier, sentNumber = Infinity }) =>
     id !== amendment.id && kind === "amend" && createdAt > sentAt && earlier !== undefined &&
-    targetsOf({ params })[0] === target && has(earlier)
+    targetsOf({ params })[0] === target && has(earlier) &&
+    !isExplainedBy(amendment, later.filter((each) => (each.sentNumber ?? 0) < sentNumber))
   );
 }
 

@@ -188,6 +188,7 @@ class PlaceReadings {
   readonly #signal: AbortSignal | undefined;
   #first: Promise<ListReading> | undefined;
   #extended: Promise<ListReading> | undefined;
+  #second: Promise<ListReading> | undefined;
 
   constructor(deps: ReconcileDeps, place: ListPlace, signal: AbortSignal | undefined) {
     this.#deps = deps;
@@ -217,11 +218,15 @@ class PlaceReadings {
   }
 
   #firstReading(members: readonly Intent[]): Promise<ListReading> {
-    return this.#first ??= this.again(members);
+    return this.#first ??= this.#readNew(members);
   }
 
-  /** Reads the lists once more, as far back as the first time. */
+  /** Returns a second reading, as far back as the first one. */
   again(members: readonly Intent[]): Promise<ListReading> {
+    return this.#second ??= this.#readNew(members);
+  }
+
+  #readNew(members: readonly Intent[]): Promise<ListReading> {
     const now = this.#deps.records.machine.now();
     return this.#read(
       earliest([now, ...members.filter((each) => !isWaiting(each) && !namesNoOrder(each)).map(sinceOf)]),

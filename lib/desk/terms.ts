@@ -55,6 +55,9 @@ export function termsOf({ params }: Pick<Intent, "params">): Terms {
 /** Returns whether a side buys. The broker itself decides whether a sale is a short sale. */
 export const isBuy = (side: string): boolean => side === "buy" || side === "short-close";
 
+/** Returns whether both sides buy or both sell. */
+export const isSameSide = (one: string, other: string): boolean => isBuy(one) === isBuy(other);
+
 /** Returns the orders that an amendment or a cancellation applies to; empty if it applies to all orders of a market. */
 export function targetsOf({ params }: Pick<Intent, "params">): readonly string[] {
   const { orderId, childOrderId, orderIds } = termsOf({ params });

@@ -74,6 +74,7 @@ export async function openTrading(
   const account = "direct" in options
     ? await directAccount(options.direct.privateKey)
     : gatewayAccount(to.url ?? GATEWAY_URL);
+  const redactor = await redactorOf(options); // before the store is opened, because it can fail
   const store = await openStore(name);
   let inner: Client;
   try {
@@ -82,7 +83,6 @@ export async function openTrading(
     await store[Symbol.asyncDispose]();
     throw error;
   }
-  const redactor = await redactorOf(options);
   const machine = machineWith(options.machine);
   const guard = guardsOf(limits, { store, machine, account, calendars: () => builtInCalendars });
   const desk = new Desk({

@@ -143,8 +143,7 @@ export interface Operation<
 }
 
 /** An operation with any parameters and any answer. */
-// deno-lint-ignore no-explicit-any -- parameters are contravariant: only with `any` can one table contain every
-// operation
+// deno-lint-ignore no-explicit-any -- parameters are contravariant: only with `any` can one table contain all
 export type AnyOperation = Operation<any, any>;
 
 /** The parameters of an operation: `Params<typeof orders.place>`. */

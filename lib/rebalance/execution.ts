@@ -109,6 +109,7 @@ export const passingRules: readonly string[] = [
 /** Codes of errors after which no order of the plan can be sent. */
 const stopCodes: readonly (string | undefined)[] = [
   "halted",
+  "wrong-clock",
   "plan-not-running",
   // The run of the execution must not write any more: its window has closed, live trading is off, or its step has
   // ended.

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { findIntent, insertIntent, moveIntent } from "../../lib/desk/queries.ts";
 import { ORDER } from "../conformance/simulated_account.ts";
+import { insertRun } from "../../lib/runner/queries/runs.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { cli, envOf, folder, MORNING, simulate, start, trustAll } from "./runner_support.ts";
 
@@ -518,6 +519,27 @@ Deno.test("schedule detects a store in memory by its file system", {
     });
     assertStringIncludes(err, '"cancel" will not run: it writes, and the store ');
     assertStringIncludes(err, "it is on a file system in memory (tmpfs)");
+    // `rerun` sends nothing with such a store either.
+    const path = `${place}/r.db`;
+    {
+      await using store = await openSqlite(path);
+      const slotAt = Date.parse("2025-08-15T02:00:00Z");
+      const ids = { runKey: "cancel/main/2025-08-15", recipe: "cancel", scheduleId: "main", traceId: "t" };
+      await insertRun(store, {
+        ...ids,
+        kind: "live",
+        class: "write",
+        slotAt,
+        dueAt: slotAt,
+        state: "skipped",
+        recipeSha: "",
+      }, slotAt);
+    }
+    const again = await cli(["rerun", "cancel/main/2025-08-15", "--store", path, "--recipes", w.path], {
+      env: w.env,
+    });
+    assertStringIncludes(again.err, '"cancel" will not run: it writes, and the store ');
+    assert(again.code !== 0, again.out);
   } finally {
     await Deno.remove(place, { recursive: true });
   }

@@ -165,15 +165,31 @@ Deno.test("trust hides only the password of an address, and shows every path as 
       "pushAddress: 127.0.0.1:[hidden]@evil.example:1 (",
     ]
   ) assertStringIncludes(out, shown);
+  // These passwords are not encoded as an address needs it.
+  for (const password of ["pa/ss", "pa#ss", "p@ss", "pa?ss:x"]) {
+    const text = `store: "postgres://u:${password}@db.example/h?password=secret&x=1"\n`;
+    const { out } = await w.hsgate(["trust", FILE, "--yes"], text);
+    assertStringIncludes(out, "store: postgres://u:[hidden]@db.example/h?password=[hidden]&x=1 (");
+  }
+  // What looks like a host after a path is not the host.
+  const { out: other } = await w.hsgate(
+    ["trust", FILE, "--yes"],
+    "gatewayUrl: http://evil.example:80/a@good/\n",
+  );
+  assertStringIncludes(other, "gatewayUrl: http://evil.example:80/a@good/ (");
+  // A long list of codes is shown as a whole.
+  const codes = Array.from({ length: 250 }, (_, index) => `${String(index).padStart(5, "0")}.HK`).join(", ");
+  const list = await w.hsgate(["trust", FILE, "--yes"], `allowedSymbols: ${codes}\n`);
+  assertStringIncludes(list.out, codes);
 });
 
 Deno.test("a settings file has limits: nobody can trust a value that is not shown as a whole, or wait for a long file", async () => {
   await using w = await world();
-  const long = await w.hsgate(["trust", FILE, "--yes"], `store: "/${"x".repeat(2_000)}/evil.db"\n`);
+  const long = await w.hsgate(["trust", FILE, "--yes"], `store: "/${"x".repeat(20_000)}/evil.db"\n`);
   assertEquals(long.code, 2, long.out);
   assertStringIncludes(
     long.err,
-    'store (hsgate.yaml): expected at most 2000 characters, got "2009 characters"',
+    'store (hsgate.yaml): expected at most 20000 characters, got "20009 characters"',
   );
   // The YAML reader would take minutes for these escapes.
   const slow = `logLevel: "${"\\\n".repeat(400_000)}"\n`;

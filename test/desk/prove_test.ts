@@ -308,6 +308,17 @@ Deno.test("the lists that were read for a later amendment of the order prove a l
   for (const [what, other] of Object.entries(cases)) {
     assertEquals(laterProofOf(lost, [other]), undefined, what);
   }
+  // An amendment between the two requested the same terms, so it explains them.
+  const between = amendment({ quantity: "200", price: "549" }, {
+    id: "between",
+    sentNumber: 2,
+    state: "filled",
+  });
+  assertEquals(laterProofOf(lost, [lost, between, next({ sentNumber: 3 })]), undefined);
+  assertEquals(
+    laterProofOf(lost, [lost, next({ sentNumber: 3 }), { ...between, sentNumber: 4 }])?.id,
+    "next",
+  );
   // The order had these terms already, so they prove nothing.
   const same = amendment({ quantity: "100", price: "550.00" });
   assertEquals(laterProofOf(same, [next({ earlier: { quantity: "100", price: "550" } })]), undefined);

@@ -86,7 +86,9 @@ export async function checkOwner(options: OwnerOptions): Promise<string | undefi
       `or remove "${exportFolder.path(FILE)}" if it is the same account with a new key`,
     );
   }
-  if (kinds.some((kind) => given[kind] !== undefined && given[kind] !== had[kind])) {
+  // The key of an account that may be another one would make that account known in the next export.
+  const isConfirmed = unconfirmedOwner === undefined;
+  if (isConfirmed && kinds.some((kind) => given[kind] !== undefined && given[kind] !== had[kind])) {
     writeDigests(exportFolder, { ...had, ...given });
   }
   return unconfirmedOwner;

@@ -27,7 +27,7 @@ import {
   priceOf,
   typeOf,
 } from "./order.ts";
-import { isBuy } from "../terms.ts";
+import { isBuy, isSameSide } from "../terms.ts";
 
 /** What guard rails need besides the limits. */
 export interface GuardDeps {
@@ -69,6 +69,8 @@ export class GuardRefusal extends BrokerError {
 }
 
 const MINUTE_MS = 60_000;
+/** Limits that need the value of every order. */
+const limitsOfValue: readonly LimitName[] = ["maxOrderValue", "maxSymbolValue", "maxDayValue"];
 /** Intents that were planned up to this long before the counted period are read, too: they may have been sent in it. */
 const PLANNED_MS = 60 * MINUTE_MS;
 
@@ -144,7 +146,8 @@ export class Check {
     const compared = [
       { name: "symbol", given: symbol, listed: before.symbol, isEqual: isSameSymbol },
       { name: "order type", given: orderType, listed: before.orderType, isEqual: Object.is },
-      { name: "side", given: side, listed: before.side, isEqual: Object.is },
+      // The broker itself decides whether a side opens or closes a position.
+      { name: "side", given: side, listed: before.side, isEqual: isSameSide },
     ];
     for (const { name, given, listed, isEqual } of compared) {
       if (given === undefined || listed === undefined || isEqual(given, listed)) continue;
@@ -248,6 +251,7 @@ export class Check {
       const isAtLast = trail !== undefined || mayFillHigher || last !== undefined && hasReached(order, last);
       return most(most(price, trigger), isAtLast && last !== undefined ? last : "0");
     }
+    if (price !== undefined && !limitsOfValue.some((name) => this.limits[name] !== undefined)) return price;
     if (last === undefined) {
       throw this.refuse(
         rule,

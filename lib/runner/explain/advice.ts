@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type EventData, eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
+import { type EventData, eventDataOf, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
 import { intentsOfRun } from "../../desk/queries.ts";
 import { unresolvedStates } from "../../desk/states.ts";
@@ -41,9 +41,18 @@ export function describeBlock({ because, by }: Block): string {
   }
 }
 
-/** Returns the last block of a run; `undefined` if it was never blocked. */
-export async function lastBlock(store: Store, runKey: string): Promise<Block | undefined> {
-  return await lastEventData(store, runKey, "held");
+/**
+ * Returns the last block of a run, or the last one for a reason; `undefined` if there was none.
+ *
+ * @param because The reason. @default any
+ */
+export async function lastBlock(
+  store: Store,
+  runKey: string,
+  because?: Block["because"],
+): Promise<Block | undefined> {
+  const blocks = await eventDataOf(store, runKey, "held");
+  return blocks.findLast((block) => because === undefined || block.because === because);
 }
 
 /**

@@ -169,7 +169,8 @@ async function outcomeOf(store: Store, row: RunRow, about: About): Promise<strin
       return `was cancelled at ${end}: ${cancellations[reason] ?? reason}${begunText(row, zone)}`;
     case "due": {
       if (row.due_at > now) return `is due to begin at ${showTime(row.due_at, zone)}`;
-      const block = blockReasonOf(row.reason) === undefined ? undefined : await lastBlock(store, row.run_key);
+      const reason = blockReasonOf(row.reason);
+      const block = reason === undefined ? undefined : await lastBlock(store, row.run_key, reason);
       const because = block === undefined ? await whyNobody(store, row, about) : [describeBlock(block)];
       return `has been due since ${showTime(row.due_at, zone)} and has not begun${
         because.length === 0 ? "" : `: ${because.join("; ")}`

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type BlockReason, hasEvent, lastEventData } from "./events.ts";
+import { type BlockReason, hasEvent } from "./events.ts";
 import type { Store } from "../../store/store.ts";
 import { type RunRow, type RunState, starterOnlyKinds } from "./runs.ts";
 
@@ -299,25 +299,24 @@ export interface Block {
 }
 
 /**
- * Records that a due run is blocked, if the cause differs from the last one that was recorded for the run. `hsgate why`
- * shows the last cause even after the run was skipped.
+ * Records that a due run is blocked. The run's reason always names the present cause, and there is one event for each
+ * cause, so two causes that alternate do not fill the store.
  *
- * @returns Whether the cause is new for the run. A cause that returns after another one is recorded, but is not new.
+ * @returns Whether the cause is new for the run.
  */
 export async function noteBlocked(
   store: Store,
   { runKey, because, by, now }: Block & { runKey: string; now: number },
 ): Promise<boolean> {
-  const last = await lastEventData(store, runKey, "held");
-  if (last?.because === because && last.by === by) return false;
   const data = { because, ...by !== undefined && { by } };
   const isNew = !await hasEvent(store, runKey, "held", data);
   await store.run(
-    "update run set reason = ? where run_key = ? and state = 'due'",
+    "update run set reason = ? where run_key = ? and state = 'due' and reason is distinct from ?",
     `held:${because}`,
     runKey,
+    `held:${because}`,
   );
-  await store.event(now, "held", data, runKey);
+  if (isNew) await store.event(now, "held", data, runKey);
   return isNew;
 }
 

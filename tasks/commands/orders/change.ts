@@ -8,7 +8,7 @@ import { ownedOrders } from "../../../lib/desk/queries.ts";
 import { termsOf } from "../../../lib/desk/terms.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
-import { BrokerError, LoginExpiredError, OutcomeUnknownError, RejectedError } from "../../../lib/errors.ts";
+import { BrokerError, OutcomeUnknownError } from "../../../lib/errors.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { shellLine } from "../../../lib/shell_words.ts";
 import { type ErrorData, errorData, report } from "../../terminal/error_report.ts";
@@ -59,14 +59,14 @@ async function foundOrder(
 async function futuresContractOf(
   { client }: OpenDesk,
   orderId: string,
-  { signal }: Host,
+  host: Host,
 ): Promise<string | undefined> {
   try {
-    const rows = await client.futures.ordersToday({}, { signal });
+    const rows = await client.futures.ordersToday({}, { signal: host.signal });
     return rows.find((row) => row.orderId === orderId)?.symbol;
   } catch (error) {
-    // The account may not trade futures.
-    if (error instanceof RejectedError && !(error instanceof LoginExpiredError)) return undefined;
+    // The account may not trade futures. Whatever the reason is, the message about the order says more.
+    if (error instanceof BrokerError && !host.signal.aborted) return undefined;
     throw error;
   }
 }

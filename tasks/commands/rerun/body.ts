@@ -11,7 +11,7 @@ import { showInstant } from "../../../lib/calendars/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { RerunInput } from "../rerun.ts";
 import { runOf } from "../shared/decide.ts";
-import { openStore, storeTime } from "../shared/store_file.ts";
+import { openStore, storeTime, warnOfPlace } from "../shared/store_file.ts";
 import { recipeNamed } from "../shared/recipe_files.ts";
 import { eventLogger } from "../run/log.ts";
 import { exitOf, RunQueue } from "../run/queue.ts";
@@ -28,7 +28,7 @@ function whyNot({ state, run_key: key, started_at: since }: RunRow): string {
 
 /** Runs an earlier run again. */
 export async function run({ args: [given = ""], flags, host }: RerunInput): Promise<number> {
-  await using store = await openStore(flags, { host, mustExist: true });
+  await using store = await openStore(flags, { host, mustExist: true, mayWrite: true });
   const { recipe: name, kind, run_key: key } = await runOf(store, given, "run again");
   if (flags.queue && kind === "manual") {
     throw new UsageError(
@@ -43,6 +43,7 @@ export async function run({ args: [given = ""], flags, host }: RerunInput): Prom
     toRun: true,
     isOwnName: true,
   });
+  await warnOfPlace(store, [recipe], { flags, host });
   const log = eventLogger({ out: host.note, color: host.color }, {
     json: false,
     reason: messageOf,

@@ -210,8 +210,9 @@ async function adviceOf(store: Store, row: RunRow, now: number): Promise<string[
       `it waits for approval: run "hsgate approve ${shellHint(key)}" or "hsgate refuse ${shellHint(key)}"`,
     ];
   }
-  if (blockReasonOf(row.reason) === undefined) return await unresolvedWriteAdvice(store, row);
-  const block = await lastBlock(store, key);
+  const reason = blockReasonOf(row.reason);
+  if (reason === undefined) return await unresolvedWriteAdvice(store, row);
+  const block = await lastBlock(store, key, reason);
   return block === undefined ? [] : [`blocked: ${describeBlock(block)}`];
 }
 

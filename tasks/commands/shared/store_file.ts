@@ -95,15 +95,19 @@ const SCHEDULER_WAIT_MS = 5_000;
  */
 export async function openStore(
   flags: StoreFlags,
-  { host, mustExist, isScheduler = false }: { host: Host; mustExist: boolean; isScheduler?: boolean },
+  { host, mustExist, mayWrite = !mustExist, isScheduler = false }: {
+    host: Host;
+    mustExist: boolean;
+    /** Whether the command may write to the broker, so that the store must be durable. @default `!mustExist` */
+    mayWrite?: boolean;
+    isScheduler?: boolean;
+  },
 ): Promise<Store> {
   const named = await storeName(flags, host);
   if (isPostgresUrl(named)) return await openDatabase(named, flags, { host, isScheduler });
   const path = mustExist ? await existingStorePath(flags, host) : named;
   const { isNew } = await checkedStore(path, flags, host);
-  // For commands that need an existing store, the location of the store is not checked: except for `rerun`, they do not
-  // write to the broker.
-  const risk = mustExist ? undefined : await riskOf(path, flags, host);
+  const risk = mayWrite ? await riskOf(path, flags, host) : undefined;
   const options: SqliteOptions = {
     ...risk !== undefined && risk.blocksWrites && { risk: risk.why },
     openMs: WAIT_MS,
