@@ -95,7 +95,9 @@ Deno.test("priceCollar and the value limits apply to a trailing order at the mar
   const earlier = [intent({ ...sale, price: "0.01" }, { reference: "300" })];
   await check(ORDER, { earlier, limits: { maxDayValue: "85000 HKD" } });
   await assertRefuses("maxDayValue", ORDER, { earlier, limits: { maxDayValue: "84999 HKD" } }, "85000 HKD");
-  // Without a quote, nothing is known about its value.
+  // Without a quote, nothing is known about its value. Without value limits, that does not matter.
+  const none = { priceCollar: "off", maxOrderValue: "off", maxSymbolValue: "off", maxDayValue: "off" };
+  await check(sale, { market: { quote: null }, limits: { ...none, quoteMaxAge: "off" } });
   const unquoted = { ...less, market: { quote: null } };
   await assertRefuses("maxOrderValue", sale, unquoted, "the order follows the market");
 });
@@ -203,6 +205,8 @@ Deno.test("an amendment that names another listing, order type or side than its 
   const amendFuture = { ...FUTURE, orderId: "7" };
   const futures = { operation: "futures.amend", orders: [future], market: { quote: { lastPrice: "25000" } } };
   await assertRefuses("amended-order", amendFuture, futures, 'the side of order 7 is "sell"', '"buy"');
+  // The broker itself decides whether a sale opens a short position.
+  await check({ ...amendFuture, side: "sell" }, { ...futures, orders: [{ ...future, side: "short-open" }] });
   // Control: a list that does not show the type.
   await check({ ...amend, orderType: "enhanced-limit" }, {
     ...wanted,

@@ -4,7 +4,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { type LimitTexts, readLimits } from "../../lib/client/limits.ts";
 import { add, compare, divide, multiply, subtract, toStep } from "../../lib/decimal.ts";
 import { guardsOf } from "../../lib/desk/guards/rules.ts";
-import { BrokerError } from "../../lib/errors.ts";
+import { BrokerError, BusyError } from "../../lib/errors.ts";
 import type { Client } from "../../lib/client/client.ts";
 import type { ConformanceOptions } from "../conformance/simulated_account.ts";
 import { ORDER, TENCENT } from "../conformance/simulated_account.ts";
@@ -460,6 +460,21 @@ guardTest("an order passes if the broker refuses the list of algorithmic orders"
   await guarded.orders.place(ORDER);
   assertEquals(asked(), 1);
 }, { skip: { ...withoutAlgo.skip, memory: "it has no HTTP status" } });
+
+guardTest(
+  "no order passes while the broker is too busy to show the list of algorithmic orders",
+  {},
+  async (testAccount) => {
+    const { guarded, client, simulator: { faults } } = testAccount;
+    const before = (await client.orders.today({ market: "hk" }).toArray()).length;
+    faults.arm({ kind: "busy", operation: "algo.list", times: 10 });
+    await assertRejects(() => guarded.orders.place(ORDER), BusyError);
+    assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, before);
+    faults.clear();
+    await guarded.orders.place(ORDER);
+  },
+  withoutAlgo,
+);
 
 guardTest(
   "an order with a stale quote is refused, unless the age limit is wider",
