@@ -205,8 +205,8 @@ function withoutSecret(value: string): string {
 }
 
 /**
- * Hides the password of an address with a user, such as `postgres://user:password@host/name`. Shows paths as a whole. If
- * the text is no valid address, the password may contain any character, so everything up to the last `@` is hidden.
+ * Hides the password of an address with a user, such as `postgres://user:password@host/name`. Shows paths as a whole.
+ * If the text is no valid address, the password may contain any character, so everything up to the last `@` is hidden.
  */
 function withoutPassword(value: string): string {
   const shown = value.replace(/([?&]password=)[^&#]*/gi, "$1[hidden]");

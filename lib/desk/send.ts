@@ -35,7 +35,10 @@ export interface PlannedWrite {
   operation: AnyOperation;
   params: Readonly<Record<string, unknown>>;
   why: Why;
-  /** The broker's lists just before the write; absent for a cancellation of named orders. */
+  /**
+   * The broker's lists just before the write; absent for a cancellation of named orders, unless the outcome of an equal
+   * one is unknown.
+   */
   reading: ListReading | undefined;
   /** The client, for further queries. */
   client: Client;
@@ -111,7 +114,7 @@ export async function sendWrite(
 
 /** The data on which the desk allowed a write. */
 interface Approval {
-  /** The broker's lists; absent for a cancellation of named orders. */
+  /** The broker's lists; absent for a cancellation of named orders, unless the outcome of an equal one is unknown. */
   reading: ListReading | undefined;
   /** When the checks began. */
   at: Instant;

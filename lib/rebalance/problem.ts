@@ -45,7 +45,7 @@ export interface Problem {
   items: readonly Item[];
   /** Cash that may be spent, by pool; below zero if sales must raise that much. */
   budgets: readonly bigint[];
-  /** Value of one unit of each pool in units of the base currency, as an integer. */
+  /** Exchange rate of each pool to the base currency, times the same power of ten for all pools. */
   rates: readonly bigint[];
   /** The account's value in the base currency. */
   value: bigint;

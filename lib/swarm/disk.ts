@@ -28,7 +28,7 @@ export class SqliteError extends Error {
   }
 }
 
-/** Effects of a statement, computed once for each SQL text. */
+/** Effects of a statement. Computed once for each prepared statement, and once for each text that `exec` runs. */
 interface StatementEffects {
   db: DatabaseSync;
   sql: string;
@@ -222,7 +222,7 @@ export function tornStore(
   while (last > first && isSameByte(last)) last--;
   const isSame = before.db.length === after.db.length && before.db.every((byte, at) => byte === after.db[at]);
   if (first >= last || !isSame) return undefined;
-  // Outside of the process, because the program itself does not execute this statement.
+  // Run this query outside of the simulated process, so that it does not count as a statement of the program.
   if (!outside(() => waitsForDisk(db))) {
     return { db: after.db, wal: after.wal.slice(0, WAL_HEADER + Math.floor(part * (first - WAL_HEADER))) };
   }

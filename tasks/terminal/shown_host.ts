@@ -10,9 +10,9 @@ import type { Host, OutOptions } from "./host.ts";
 import { terminalText } from "./print.ts";
 
 /**
- * Returns a host that removes foreign control characters, secrets, and passwords in URLs from everything that it
- * prints. Secrets are added with {@linkcode Host.hide}; passwords in URLs are found in the command line and the
- * environment. In JSON, only texts, names of members and numbers change.
+ * Returns a host that removes control characters (except the colour codes of hsgate itself), secrets, and passwords in
+ * URLs from everything that it prints. Secrets are added with {@linkcode Host.hide}; passwords in URLs are found in the
+ * command line and the environment. In JSON, only texts, names of members and numbers change.
  *
  * @param figures Whether the command prints figures, which can contain a short numeric password by chance. Then stdout
  * hides only secrets that cannot appear by chance.

@@ -1,6 +1,6 @@
 /**
- * Runs the steps of a recipe, one after the other. Every run uses this engine: with a store or without one, dry or real.
- * The caller gives a recorder, which records what happens, and a mode, which says what the run may do.
+ * Runs the steps of a recipe, one after the other. Every run uses this engine: with a store or without one, dry or
+ * real. The caller gives a recorder, which records what happens, and a mode, which says what the run may do.
  *
  * @module
  */
@@ -48,7 +48,7 @@ export const modes = {
   stored: { isDry: false, endsAtError: false, retries: true },
   /** Runs once, without a store. */
   once: { isDry: false, endsAtError: true, retries: false },
-  /** Plans a run under a store, like a dry run. */
+  /** For a run under a store while live trading is off: plans the writes, as `dry` does, but repeats failed reads. */
   plan: { isDry: true, endsAtError: false, retries: true },
   /** Runs each reading step that comes before the last write and has no plan. Plans or lists all other steps. */
   dry: { isDry: true, endsAtError: false, retries: false },
@@ -189,7 +189,7 @@ interface EngineOptions {
   runRecipe?(call: StepCall, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
-/** States of a step that allow the steps that need it to run. */
+/** A step runs only if each step in its `needs` has one of these states. */
 const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open", "not-done"]);
 
 /** Evaluation steps for the expressions of a run and of the runs that its steps start: about ten seconds. */

@@ -132,10 +132,9 @@ const CONFIGURABLE = /^(vault|bao|aws|gcloud|kubectl|curl|wget|ssh|gpg2?|openssl
 const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/home/linuxbrew"];
 
 /**
- * Returns whether trust may cover only the files that a command names, judged by the command's program. That is so if
- * the program reads a file of these folders only when an argument names the file. It is also so if the program is a
- * file of these folders, or belongs to the user, unless it has the name of an interpreter or of a program that runs
- * what a file of the working folder says.
+ * Returns whether trust may cover only the files that a command names, judged by its program. True for a program in
+ * `KNOWN` or `CONFIGURABLE`. Also true for a program that is named by a path in these folders or outside of
+ * `INSTALLED`, unless its name is in `INTERPRETERS` or `CONFIGURED`. False for every other program.
  */
 function isKnown(program: string, { from, folders }: Place): boolean {
   const name = program.replace(/^.*\//, "");
@@ -150,10 +149,14 @@ const REACHING =
   /^(-[A-Za-z]{0,3}[cCme]|-C.*|-exec(dir)?|--(chdir|cwd|directory|command|module|eval|exec|print|require|import|preload|rcfile|init-file|work-tree|git-dir)(=.*)?)$/s;
 
 /**
- * Returns whether a command can run files that its text does not name. That is so if it has shell syntax, an option
- * that names a module, or an argument that names a folder of the recipe's author. It is also so if it starts an
- * interpreter with options, a program that may read files of the folder by itself, or a program with a configuration of
- * the folder. Any shell syntax counts, because a shell can write the name of a file in too many ways to find them all.
+ * Returns whether a command can run files that its text does not name. That is so in these cases:
+ * - {@linkcode isKnown} is false for the program.
+ * - An argument names a folder that the recipe's author may control.
+ * - The program is in `CONFIGURABLE`, and an argument names a file that the author may control, because the file may be
+ * a configuration.
+ * - An argument has shell syntax, or an option in `REACHING`. Any shell syntax counts, because a shell can write the
+ * name of a file in too many ways to find them all.
+ * - A word of the command is in `CONFIGURED`, or is an interpreter followed by an option.
  */
 export function canRunAnyFile(command: readonly string[], place: Place): boolean {
   const [program = "", ...args] = command;
@@ -202,7 +205,10 @@ const namesFile = (arg: string, { from, folders }: Place): boolean =>
     }
   });
 
-/** Files that hsgate itself writes, each with a word. A command that contains the word may use the file. */
+/**
+ * Files and folders that hsgate itself writes. Trust does not cover them, unless the command's text matches `word`:
+ * then the command may use them.
+ */
 const WRITTEN = [
   { name: /^out$/, word: /(^|[^A-Za-z])out([^A-Za-z]|$)/, isFolder: true },
   { name: /\.db(-wal|-shm|-journal|\.mark|\.lock)?$/, word: /\.db/, isFolder: false },
@@ -490,7 +496,8 @@ async function checkLink(path: string, { top, mayMove }: { top: string; mayMove:
   const text = await Deno.readLink(path);
   const real = realPlace(path);
   if (real === undefined) throw refuse(`"${text}" does not exist; remove the link`);
-  // The text of the link itself must also stay in the folder, because others may replace a folder outside of it.
+  // The path that the link contains must also be inside the folder. Otherwise the link leads through a folder outside,
+  // which others may replace.
   const isDirect = isInside(top, absolute(text, path.replace(/[^/]*$/, "")));
   if (!isInside(top, real) || !isDirect) {
     throw refuse(`it leads out of that folder, to "${real}"; remove the link`);

@@ -87,7 +87,7 @@ function kindOf(named: unknown): string | undefined {
   return found.success ? securityFrom(found.data).type : undefined;
 }
 
-/** Writes each part to one file under the day of the run; bars have their own archive. */
+/** Writes each part to a file under the day of the run; `futures` to two files. Bars have their own archive. */
 export const snapshot = stepKind<Params, SnapshotTaken>({
   name: "snapshot",
   summary: "Writes funds, holdings, quotes, option chains and bars to files",

@@ -150,8 +150,8 @@ async function load<T>(
 /**
  * Runs a step with checked parameters. Logs its printed output line by line.
  *
- * @throws {OwnStepError} If the step fails or ends without a result, if one of its files has changed since the check, or
- * if a link leads out of a folder that the step may use.
+ * @throws {OwnStepError} If the step fails or ends without a result, if one of its files has changed since the check,
+ * or if a link leads out of a folder that the step may use.
  */
 export async function runOwnStep(
   file: URL,

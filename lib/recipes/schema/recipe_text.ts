@@ -15,7 +15,10 @@ interface Place {
   column: number;
 }
 
-/** A place inside the text of a member: an offset from the start of one of its parts. */
+/**
+ * A place inside the text of a member. `part` is a text that the member contains, such as an expression; `offset`
+ * counts from its start.
+ */
 interface Within {
   part: string;
   offset: number;

@@ -107,7 +107,7 @@ function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number)
 
 /**
  * Returns the slots of a day that need a check. The last slot has the least time left on its day. The first slot after
- * the open may still belong to the previous session.
+ * the open may belong to the previous session, for example with `close+20h`.
  */
 function slotsToCheck(
   calendars: Calendars,

@@ -28,7 +28,9 @@ export interface Instrument {
   dataType: number;
   /** Currency of its prices. */
   currency: "HKD" | "USD" | "CNY";
-  /** Orders must be multiples of this many shares or contracts on the requested date. */
+  /**
+   * Lot size in shares or contracts on the date for which the instrument was looked up. Orders must be multiples of it.
+   */
   lotSize: number;
   /** Value of one price unit of one share or contract: 1, 100 for options, 10 or 50 for futures. */
   multiplier: Decimal;
@@ -236,7 +238,7 @@ export interface BrokersView {
   bids: BrokerView[];
 }
 
-/** One minute of the day's line (`TimeShare`). */
+/** One minute of the intraday price chart (`TimeShare`). */
 export interface TimeShareView {
   /** Local start of the minute, `HH:mm`. */
   time: string;
