@@ -10,7 +10,7 @@ const quoteSessionCodes = {
   "-3": ["overnight", "overnight"],
   "-2": ["after-hours", "after-hours"],
   "-1": ["pre-market", "pre-market"],
-  "0": ["unset", "not set; HK pushes contain this code"],
+  "0": ["unset", "not set, as HK pushes show"],
   "1": ["regular", "regular"],
 } as const;
 /** Trading session of a quote or a trade, US only. */
