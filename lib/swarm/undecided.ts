@@ -5,7 +5,8 @@
  * @module
  */
 import { compare, subtract, sumOf } from "../decimal.ts";
-import type { Intent } from "../desk/intent.ts";
+import { dayOfLists } from "../desk/broker_lists.ts";
+import { type Intent, sinceOf } from "../desk/intent.ts";
 import { unresolvedStates } from "../desk/states.ts";
 import { targetsOf } from "../desk/terms.ts";
 import type { Executed, TrueOrder, Truth } from "./truth.ts";
@@ -52,7 +53,7 @@ export function isForPerson(
   if (!isUnclear(intent)) return false;
   const candidatesOf = (each: Intent) =>
     [...orders.values()].filter((order) =>
-      !owned.has(order.orderId) && !each.known.includes(order.orderId) &&
+      !owned.has(order.orderId) && !each.known.includes(order.orderId) && !isOfEarlierDay(order, each) &&
       isSame(each.params, order, "terms") &&
       compare(order.quantity, missingOf(each)) <= 0
     );
@@ -78,6 +79,10 @@ export function isForPerson(
   }
   return divisions !== 1;
 }
+
+/** Returns whether an order was placed on a day before the day of an intent, so that it cannot be the intent's order. */
+const isOfEarlierDay = ({ placedAt }: TrueOrder, intent: Intent): boolean =>
+  dayOfLists("hk", placedAt) < dayOfLists("hk", sinceOf(intent));
 
 /**
  * An intent to place or amend an order has requested terms. Returns whether the lists may never show these terms,

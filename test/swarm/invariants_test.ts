@@ -41,6 +41,8 @@ Deno.test("the invariant of the cash fails if any of its amounts is below zero",
   }
 });
 
+const TODAY = Date.parse("2025-05-30T10:00:00+08:00");
+
 Deno.test("an intent may wait for a person only if an order at the broker fits another intent too", () => {
   const terms = { symbol: "00700.HK", side: "buy", price: "500" };
   const intent = (id: string, quantity: string, fields = {}) => ({
@@ -52,16 +54,18 @@ Deno.test("an intent may wait for a person only if an order at the broker fits a
     orderIds: [],
     known: [] as string[],
     filled: "0",
+    createdAt: TODAY,
     ...fields,
   });
   const check = (
     intents: (Omit<ReturnType<typeof intent>, "orderIds"> & { orderIds: readonly string[] })[],
-    shown: (string | { quantity: string; status: string })[],
+    shown: (string | { quantity: string; status: string; placedAt?: number })[],
   ) => {
     const orders = shown.map((each, at) => ({
       ...terms,
       orderId: `o${at}`,
       filled: "0",
+      placedAt: TODAY,
       ...typeof each === "string" ? { quantity: each, status: "waiting" } : each,
     }));
     const executed = { name: "orders.place", params: terms, orderIds: ["o0"], isRefused: false };
@@ -87,6 +91,9 @@ Deno.test("an intent may wait for a person only if an order at the broker fits a
   assertEquals(check([one, other, cancelled], ["100"]), [false, false]);
   // Parts of 100 each fit in more than one way.
   assertEquals(check([one, other], ["100", "100", "100", "100"]), [false, false]);
+  // An order of an earlier day fits no intent of today. With it, there would be exactly one division.
+  const yesterday = { quantity: "300", status: "filled", placedAt: TODAY - 86_400_000 };
+  assertEquals(check([one, other], ["100", yesterday]), [false, false]);
   // Each order fits only one intent.
   assertEquals(check([one, other], ["100", "300"])[0], true);
   assertEquals(check([one], ["100"])[0], true);
@@ -158,9 +165,10 @@ Deno.test("a write may stay unknown for a person if the owner has amended its or
       state: "unknown",
       params: { orderId: "o" },
       orderIds: [],
+      createdAt: TODAY,
       ...fields,
     };
-    const order = { orderId: "o", quantity: "100", isAmendedByOwner };
+    const order = { orderId: "o", quantity: "100", placedAt: TODAY, isAmendedByOwner };
     // The invariant reads only these members.
     return quietInvariants["unknown-left"].check({
       swarm: { truth: { orders: new Map([["o", order]]) } },
