@@ -492,7 +492,8 @@ export async function ownedOrders(store: Store, account: string, since: number):
 /**
  * Returns an intent's changes of state, oldest first.
  *
- * @throws {StoreError} `value` if there are none: an intent is recorded together with its first change.
+ * @throws {StoreError} With code `value` if there are none, because an intent is recorded together with its first
+ * change.
  */
 export async function changesOf(store: Store, id: string): Promise<IntentChange[]> {
   const rows = await store.all<

@@ -64,8 +64,9 @@ export class Learned {
   readonly #symbols = new Map<string, string>();
   readonly #prices = new Map<string, string>();
   /**
-   * The first value of each member, by family and by hsgate's name. For an answer that is a list, also its first row,
-   * by the broker's name of the list. For example, the first expiry is a parameter of a later call.
+   * The first value of each member, by family and by hsgate's name. If an answer is a list, its first row is stored
+   * too, under the broker's name of the list, because a later call may need it: for example, the first of a list of
+   * expiries.
    */
   readonly #members = new Map<string, unknown>();
 

@@ -264,7 +264,8 @@ async function priceFor(
 }
 
 /**
- * Returns why a quote is too old; `undefined` if it is current. While a market is closed, its last quote is current.
+ * Returns why a quote cannot be used: it has no time, is too old, or is ahead of the broker's clock. `undefined` if it
+ * is current. While a market is closed, its last quote is current.
  */
 export function staleness(
   quote: Quote,

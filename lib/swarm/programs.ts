@@ -232,8 +232,8 @@ export async function schedule(process: Process, deps: ProgramDeps): Promise<voi
     secret: () => Promise.reject(new TypeError("a world has no secrets")),
     onSchedulerEvent: (event) => {
       if (event.type === "tick") return;
-      // If the outcome of a run's write is unknown, the run ends with that reason, even if the login was lost. Then
-      // only the runs that it blocks show that the login was lost.
+      // A run whose write has an unknown outcome ends with that reason, even if it also lost the login. Then only the
+      // `held` events of the runs that the lost login blocks show the loss.
       if (event.type === "held" && ["displaced", "login"].includes(event.because)) deps.onLoginLost();
       const about = "runKey" in event ? ` ${event.runKey}` : "";
       const why = event.type === "error"

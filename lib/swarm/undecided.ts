@@ -80,7 +80,9 @@ export function isForPerson(
   return divisions !== 1;
 }
 
-/** Returns whether an order was placed on a day before the day of an intent, so that it cannot be the intent's order. */
+/**
+ * Returns whether an order was placed on a day before the day of an intent, so that it cannot be the intent's order.
+ */
 const isOfEarlierDay = ({ placedAt }: TrueOrder, intent: Intent): boolean =>
   dayOfLists("hk", placedAt) < dayOfLists("hk", sinceOf(intent));
 

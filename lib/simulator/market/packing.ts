@@ -34,7 +34,10 @@ export interface UnitBar {
   volume: number;
 }
 
-/** Returns the name of the date list of a symbol: its suffix, or `US`. Shanghai and Shenzhen share days. */
+/**
+ * Returns the name of the date list of a symbol: `HK`, `CN` for Shanghai and Shenzhen, which share days, or otherwise
+ * `US`.
+ */
 function exchangeOf(symbol: string): "HK" | "US" | "CN" {
   if (symbol.endsWith(".HK")) return "HK";
   return symbol.endsWith(".SH") || symbol.endsWith(".SZ") ? "CN" : "US";
