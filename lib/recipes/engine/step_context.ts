@@ -136,7 +136,8 @@ export interface RunSlot {
 /**
  * Returns the scope of a run, without outputs.
  *
- * @param outer The day of the outer run, if this run is nested. A recipe without a calendar uses that day.
+ * @param outer The day of the outer run, if this run is nested. A recipe without a calendar uses the calendar and time
+ * zone of that day.
  */
 export function scopeOf(
   calendars: Calendars,

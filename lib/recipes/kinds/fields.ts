@@ -24,7 +24,7 @@ export const day = z.string().refine(isDate, 'a date such as "2025-08-15"').meta
 /** A decimal, possibly negative, as text. */
 export const decimalText = z.string().refine(isDecimal, 'a decimal as text, such as "12.50"');
 
-/** Returns what a step's parameters `out` and `exactCsv` reach; empty if the step has neither. */
+/** Returns the powers that a step's parameters `out` and `exactCsv` need; empty if the step has neither. */
 export const writesInto = (given: Readonly<Record<string, unknown>>): StepReach[] => [
   ...given.out === undefined ? [] : [{ kind: "writes" as const, name: String(given.out) }],
   ...unchangedTexts(given),

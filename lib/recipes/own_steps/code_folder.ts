@@ -42,7 +42,7 @@ export function environment(permissions: StepPermissions): Record<string, string
   };
 }
 
-/** Environment variables that this process may read, to pass them on to other processes. */
+/** All environment variables, to pass them on to other processes; none unless this process may read all of them. */
 function ownEnvironment(): Record<string, string> {
   return Deno.permissions.querySync({ name: "env" }).state === "granted" ? Deno.env.toObject() : {};
 }
@@ -102,7 +102,8 @@ async function writeCopies(copies: CodeCopies, folder: string): Promise<void> {
 function placesOf(modules: readonly string[], folder: string, toRun: boolean): [string, string | null][] {
   const place = (module: string) => placeOf(module, folder);
   const unchanged = (url: string): [string, string] => [url, url];
-  // Code may import the toolkit by a relative path, which begins at the copy.
+  // Code may import the toolkit by a relative path. Deno resolves that path from the copy, so the result needs an entry
+  // too.
   const ours = OURS.flatMap((each): [string, string][] =>
     each.startsWith("file:") ? [unchanged(each), [place(each), each]] : [unchanged(each)]
   );

@@ -94,7 +94,7 @@ export async function retryNotices(store: Store, keys: readonly string[], now: n
   });
 }
 
-/** Deletes the unsent notices with these keys. An event of each run records who dismissed the notice. */
+/** Deletes the unsent notices with these keys. An event for each deleted notice records who dismissed it. */
 export async function dismissNotices(
   store: Store,
   keys: readonly string[],

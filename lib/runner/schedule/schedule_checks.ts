@@ -1,6 +1,6 @@
 /**
- * Checks a schedule before it runs: finds slots at a clock change, and days on which no slot is within the window and
- * before the deadline of the recipe.
+ * Checks a schedule before it runs: finds slots at a clock change, and days on which no run can begin inside the
+ * recipe's window before its deadline.
  *
  * @module
  */

@@ -109,7 +109,10 @@ function extendedOf(calendars: Calendars, book: Book, session: Session): BookDay
   return book === "futures" ? periods(calendars.previousSession("XHKG", session.date), "night") : [];
 }
 
-/** Returns when a future closes on a day: on its last trading day with the stocks, half an hour before the others. */
+/**
+ * Returns when a future closes on a day. On its last trading day, it closes with the stocks, half an hour before other
+ * futures.
+ */
 export function futureCloseAt({ date, closeAt }: BookDay, lastTradingDay: string | undefined): number {
   return closeAt - (lastTradingDay === date ? FUTURE_TAIL : 0);
 }

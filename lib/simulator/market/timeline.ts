@@ -21,7 +21,10 @@ export const FIRST_DATE = "2024-08-16";
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Hour of the local day at which the account's dividends and splits are booked, and its ex-date prices begin. */
+/**
+ * Hour of the local day at which dividends and splits are booked to the account. On an ex-date, quotes show the new day
+ * from this hour.
+ */
 export const ACTIONS_HOUR = 4;
 
 /** A period of trading without a break, epoch milliseconds, the end excluded. */
@@ -147,7 +150,7 @@ function makeDays(calendars: Calendars, name: TimelineName): TradingDay[] {
   return days;
 }
 
-/** Returns the last trading day of an index future, on which it closes with the stocks. */
+/** Returns a day with the earlier close of the stocks. An index future has this close on its last trading day. */
 function endWithStocks(day: TradingDay): TradingDay {
   const closeAt = day.closeAt - FUTURE_TAIL * MINUTE_MS;
   const segments = day.segments.map(({ from, to }) => ({ from, to: Math.min(to, closeAt) }));

@@ -133,8 +133,8 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
 /**
  * Sends a request that causes no harm if the server executes or answers it twice. Never use this function for a write.
  * A request to another machine uses the proxy of the environment, if there is one; a request to this machine never
- * does. If tracing is on, requests to this machine also go through `fetch`, which records a span. If `fetch` might use
- * a proxy for them, they do not.
+ * does. If tracing is on, a request to this machine goes through `fetch`, which records a span. Exception: if `fetch`
+ * might use a proxy, the request goes directly and has no span.
  *
  * @throws {NotConnectedError} If nothing was sent.
  * @throws {TooLargeError} If the answer is larger than `maxBytes`.

@@ -191,7 +191,7 @@ function eventsOf(run: string, event: RecipeEvent, kept: ReadonlySet<string>): T
   }
 }
 
-/** Returns an event for JSON, without data that was read: the result contains it. */
+/** Returns an event as a line of JSON. Omits the output of a step, because the result contains it. */
 function lineOf(event: RecipeEvent): Readonly<Record<string, unknown>> {
   if (event.type === "step-done") return { ...event, output: undefined };
   if (event.type === "progress") return { ...event, detail: undefined };

@@ -186,7 +186,10 @@ interface SessionOptions {
   retry?: RetryOptions;
 }
 
-/** Returns a client over the transport of the settings. The client logs in automatically if a password is set. */
+/**
+ * Returns a client over the transport of the settings. The client logs in automatically if a trade password is set;
+ * over the gateway it also needs the password's key.
+ */
 export async function clientOf(
   flags: Shared,
   host: Host,
