@@ -64,8 +64,7 @@ import type { Paged, PagingOptions } from "./paging.ts";
 /** The account: trade login, funds, holdings, buying power, exchange rates. */
 export type AccountMethods = {
   /**
-   * Logs in for trading. A client created with a trade password uses that password if none is given here, and logs in
-   * automatically when an operation needs the login.
+   * Logs in for trading. A client created with a trade password uses that password if none is given here, and logs in automatically when an operation needs the login.
    */
   readonly login: (
     params?: Partial<{
@@ -89,8 +88,7 @@ export type AccountMethods = {
     market: Market;
   }, options?: CallOptions) => Promise<Holding[]>;
   /**
-   * Resolves to the maximum number of shares to buy at a price. The broker's newer documents use `account.buyingPower`
-   * instead.
+   * Resolves to the maximum number of shares to buy at a price. The broker's newer documents use `account.buyingPower` instead.
    */
   readonly maxBuy: (params: {
     /** Market of the listing, or of the account to query. */
@@ -203,8 +201,7 @@ export type AccountMethods = {
 /** Orders: place, amend, cancel and list orders. */
 export type OrdersMethods = {
   /**
-   * Places an order and resolves to the broker's order id. The broker splits a quantity above the single-order maximum
-   * into several orders.
+   * Places an order and resolves to the broker's order id. The broker splits a quantity above the single-order maximum into several orders.
    */
   readonly place: (params: {
     /** Market of the listing, or of the account to query. */
@@ -218,8 +215,7 @@ export type OrdersMethods = {
      */
     price?: string;
     /**
-     * Side. With a short position in the listing, the broker itself decides what the order opens or closes. Its
-     * documents do not say how.
+     * Side. With a short position in the listing, the broker itself decides what the order opens or closes. Its documents do not say how.
      */
     side: Side;
     /** Order type; must be one that the market accepts. */
@@ -229,8 +225,7 @@ export type OrdersMethods = {
     /** Routing venue, only for the US; the broker may ignore it. */
     venue?: RoutingVenue;
     /**
-     * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`. A conditional order accepts
-     * the other names.
+     * Trading hours of the order. An ordinary order accepts `no-extended` and `extended`. A conditional order accepts the other names.
      */
     tradingHours?: Exclude<TradingHours, "us-extended-only" | "us-pre-market" | "us-after-hours">;
     /** Visible quantity of an iceberg order, above zero and at most the quantity. */
@@ -243,8 +238,7 @@ export type OrdersMethods = {
     trailBy?: Exclude<TrailBy, "price">;
   }, options?: CallOptions) => Promise<OrderAnswer>;
   /**
-   * Amends an order and resolves to its order id, which may be a new one. The broker splits a quantity above the
-   * single-order maximum into several orders.
+   * Amends an order and resolves to its order id, which may be a new one. The broker splits a quantity above the single-order maximum into several orders.
    */
   readonly amend: (params: {
     /** Market of the listing, or of the account to query. */
@@ -269,8 +263,7 @@ export type OrdersMethods = {
     trailBy?: Exclude<TrailBy, "price">;
   }, options?: CallOptions) => Promise<OrderAnswer>;
   /**
-   * Cancels one order and resolves to its order id. If the answer names another order, the outcome is unknown and the
-   * call throws an `OutcomeUnknownError`.
+   * Cancels one order and resolves to its order id. If the answer names another order, the outcome is unknown and the call throws an `OutcomeUnknownError`.
    */
   readonly cancel: (params: {
     /** Market of the listing, or of the account to query. */
@@ -287,10 +280,7 @@ export type OrdersMethods = {
     orderType?: OrderType;
   }, options?: CallOptions) => Promise<OrderAnswer>;
   /**
-   * Cancels the given orders of a market. Resolves to the orders that were cancelled and those that were not. The call
-   * may time out on a day with many orders: then query the lists again and cancel the remaining orders. If the answer
-   * omits a given order, or lists it both as cancelled and as failed, the call throws an `OutcomeUnknownError` that
-   * names the order. Conditional orders must be cancelled one by one.
+   * Cancels the given orders of a market. Resolves to the orders that were cancelled and those that were not. The call may time out on a day with many orders: then query the lists again and cancel the remaining orders. If the answer omits a given order, or lists it both as cancelled and as failed, the call throws an `OutcomeUnknownError` that names the order. Conditional orders must be cancelled one by one.
    */
   readonly cancelMany: (params: {
     /** Market of the listing, or of the account to query. */
@@ -299,8 +289,7 @@ export type OrdersMethods = {
     orderIds: string[];
   }, options?: CallOptions) => Promise<CancelAnswer>;
   /**
-   * Cancels every order of a market that can be cancelled. With `shanghai` or `shenzhen`, cancels the orders of both
-   * exchanges. An answer without orders does not prove that no order is open: check `orders.today`.
+   * Cancels every order of a market that can be cancelled. With `shanghai` or `shenzhen`, cancels the orders of both exchanges. An answer without orders does not prove that no order is open: check `orders.today`.
    */
   readonly cancelAll: (params: {
     /** Market of the listing, or of the account to query. */
@@ -379,8 +368,7 @@ export type FundJournalMethods = {
 };
 
 /**
- * Conditional orders: lists of take-profit, stop-loss and trailing stop orders. To place, amend or cancel them, use the
- * `orders` family.
+ * Conditional orders: lists of take-profit, stop-loss and trailing stop orders. To place, amend or cancel them, use the `orders` family.
  */
 export type ConditionalOrdersMethods = {
   /** Yields today's conditional orders. */
@@ -798,8 +786,7 @@ export type Methods = {
   /** The fund journal: every movement of cash. */
   readonly fundJournal: FundJournalMethods;
   /**
-   * Conditional orders: lists of take-profit, stop-loss and trailing stop orders. To place, amend or cancel them, use
-   * the `orders` family.
+   * Conditional orders: lists of take-profit, stop-loss and trailing stop orders. To place, amend or cancel them, use the `orders` family.
    */
   readonly conditionalOrders: ConditionalOrdersMethods;
   /** Algorithmic orders. Their socket messages are not published. */
