@@ -255,3 +255,15 @@ export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return thrown.message === "" ? thrown.name : thrown.message;
 }
+
+/** Rejections that say nothing about the call: the same call may succeed later. */
+const temporary = [LoginExpiredError, LoginRefusedError, DisplacedError, BusyError];
+
+/**
+ * Returns whether the transport does not support a call, or the broker rejected it for a lasting reason. Returns false
+ * for a missing or refused login, a login takeover and a busy broker.
+ */
+export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
+  return error instanceof UnmappedError ||
+    error instanceof RejectedError && !temporary.some((kind) => error instanceof kind);
+}

@@ -9,14 +9,7 @@
  *
  * @module
  */
-import {
-  BusyError,
-  DisplacedError,
-  LoginExpiredError,
-  ProtocolError,
-  RejectedError,
-  UnmappedError,
-} from "../errors.ts";
+import { isRefusal, ProtocolError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { isListMissing, LIST_LEFT_OUT } from "../operations/wire_rows.ts";
 import { type RowKey, SeenRows } from "./seen_rows.ts";
@@ -414,13 +407,4 @@ class NumberWalk<Row> extends PageWalk<Row> {
     if (!hasList && this.#isCapped) this.fault("page-missing", `page ${wanted} came without a list`);
     return true;
   }
-}
-
-/**
- * Returns whether the transport does not support a query, or the broker rejected it. Returns false if the reason is
- * temporary: a missing login, a login takeover or a busy broker.
- */
-export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
-  const isTemporary = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);
-  return error instanceof UnmappedError || (error instanceof RejectedError && !isTemporary);
 }

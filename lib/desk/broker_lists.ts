@@ -10,14 +10,7 @@ import { findOperation } from "../operations/mod.ts";
 import { answerFields, type AnyOperation } from "../operations/operation.ts";
 import { laterLists, provingLists } from "../operations/proof.ts";
 import type { CallOptions } from "../transports/transport.ts";
-import {
-  BusyError,
-  DisplacedError,
-  LoginExpiredError,
-  LoginRefusedError,
-  RejectedError,
-  UnmappedError,
-} from "../errors.ts";
+import { isRefusal } from "../errors.ts";
 
 /** State of an order in the broker's lists. */
 export type SeenState =
@@ -286,7 +279,7 @@ export async function readLists(
     try {
       await read(name);
     } catch (error) {
-      if (place.optional?.includes(name) !== true || !isNotOffered(error)) throw error;
+      if (place.optional?.includes(name) !== true || !isRefusal(error)) throw error;
       lacking.push(name);
     }
   }
@@ -299,14 +292,6 @@ export async function readLists(
   const lists = [...new Set([...place.lists, ...later])].filter((name) => !lacking.includes(name));
   return { beganAt, endedAt: now(), aheadMs, orders, lists };
 }
-
-/** Returns whether an error says that the transport or the broker does not offer a query. */
-const isNotOffered = (error: unknown): boolean =>
-  error instanceof UnmappedError ||
-  error instanceof RejectedError && !temporary.some((kind) => error instanceof kind);
-
-/** Rejections that say nothing about a query: the same query may succeed later. */
-const temporary = [LoginExpiredError, LoginRefusedError, DisplacedError, BusyError];
 
 /**
  * Returns the orders that an algorithmic order has placed on one day; `undefined` if the transport or the broker does
@@ -323,7 +308,7 @@ export async function childrenOfAlgo(
       ...signal && { signal },
     });
   } catch (error) {
-    if (isNotOffered(error)) return undefined;
+    if (isRefusal(error)) return undefined;
     throw error;
   }
 }

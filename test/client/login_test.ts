@@ -1,7 +1,17 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
-import { DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../mod.ts";
+import {
+  BusyError,
+  DisplacedError,
+  isRefusal,
+  LoginExpiredError,
+  LoginRefusedError,
+  MarketClosedError,
+  RejectedError,
+  TransportError,
+  UnmappedError,
+} from "../../lib/errors.ts";
 import { isAboutPassword, loginWaitMs } from "../../lib/transports/login_refusals.ts";
 import type { Transport } from "../../lib/transports/transport.ts";
 import { type Arrived, type FarEnd, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
@@ -289,4 +299,18 @@ Deno.test("the trade password is hidden in the errors of a raw call and of a lat
     assert(!Deno.inspect(error).includes("hunter2"), Deno.inspect(error));
     assertStringIncludes(Deno.inspect(error), "[secret] is wrong");
   }
+});
+
+Deno.test("isRefusal() is true only for a reason that lasts", () => {
+  const context = { operation: "orders.today" };
+  const temporary = [LoginExpiredError, DisplacedError, BusyError].map((Kind) =>
+    new Kind("no", "1", context)
+  );
+  const login = new LoginRefusedError("no", "1", { ...context, reason: "password" });
+  for (const error of [...temporary, login, new TransportError("no"), new Error("no")]) {
+    assertEquals(isRefusal(error), false, error.name);
+  }
+  assertEquals(isRefusal(new RejectedError("no", "1", context)), true);
+  assertEquals(isRefusal(new MarketClosedError("no", "1", context)), true);
+  assertEquals(isRefusal(new UnmappedError("no", context)), true);
 });

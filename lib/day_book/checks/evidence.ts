@@ -10,9 +10,8 @@
  * @module
  */
 import type { Client } from "../../client/client.ts";
-import { isRefusal } from "../../client/page_walk.ts";
 import { isDecimal } from "../../decimal.ts";
-import { ProtocolError } from "../../errors.ts";
+import { isRefusal, ProtocolError } from "../../errors.ts";
 import { LIST_LEFT_OUT } from "../../operations/wire_rows.ts";
 import type { ListCheck } from "./day_checks.ts";
 import { listsOf, type ListSpec, sourceOf } from "../reading/lists.ts";

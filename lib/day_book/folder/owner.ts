@@ -15,12 +15,12 @@
  *
  * @module
  */
+import { isRefusal } from "../../errors.ts";
 import { isMap } from "../../foreign_values.ts";
 import type { Calendars } from "../../calendars/mod.ts";
 import type { Client } from "../../client/client.ts";
 import { replaceFile } from "../../private_files.ts";
 import { readRegularTextSync } from "../../regular_files.ts";
-import { isRefusal } from "../../client/page_walk.ts";
 import { type KeptDay, keptDay, summaryIn } from "./kept_day.ts";
 import { listsOf, sourceOf } from "../reading/lists.ts";
 import type { ListReading } from "../checks/losses.ts";

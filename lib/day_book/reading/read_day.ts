@@ -4,8 +4,8 @@
  *
  * @module
  */
+import { isRefusal } from "../../errors.ts";
 import type { Client } from "../../client/client.ts";
-import { isRefusal } from "../../client/page_walk.ts";
 import { compare, DecimalSum } from "../../decimal.ts";
 import { checkMarketJournal } from "../checks/day_checks.ts";
 import type { DifferenceFile } from "../rows/files.ts";
