@@ -10,6 +10,7 @@ import {
   LeaseLostError,
   renewClaim,
 } from "../../lib/runner/claims/claim.ts";
+import type { CompiledRecipe } from "../../lib/recipes/mod.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
@@ -35,6 +36,10 @@ import {
 
 const NOW = at("2025-08-15T02:00:00Z");
 const claimer = { holder: "p1", leaseMs: 30_000, accountOf: () => "default" };
+
+/** Adds a manual run of a recipe, and returns its key. */
+const addRun = (store: Store, of: CompiledRecipe): Promise<string> =>
+  addManualRun(store, of, { calendars: builtInCalendars, id: "1", now: NOW, drawTraceId: () => "t" });
 
 async function claimed(store: Store, runKey: string, now: number): Promise<Claim> {
   const claim = await claimRun(store, recipe({ needsAccount: true }), runKey, claimer, now);
@@ -68,12 +73,7 @@ testBoth(
     };
     for (const [name, write] of Object.entries(ways)) {
       await using store = await openStore();
-      const runKey = await addManualRun(store, recipe(), {
-        calendars: builtInCalendars,
-        id: "1",
-        now: NOW,
-        drawTraceId: () => "t",
-      });
+      const runKey = await addRun(store, recipe());
       // Makes the run a live run, because a live run becomes due again when its lease expires.
       await store.run("update run set kind = 'live' where run_key = ?", runKey);
       const old = await claimed(store, runKey, NOW);
@@ -118,12 +118,7 @@ testBoth("a write step that was begun once never runs again, whatever its row sa
     await using store = await openStore();
     const done: string[] = [];
     const write = orders(done, { window: undefined, needsAccount: false });
-    const runKey = await addManualRun(store, write, {
-      calendars: builtInCalendars,
-      id: "1",
-      now: NOW,
-      drawTraceId: () => "t",
-    });
+    const runKey = await addRun(store, write);
     if (stored !== "none") {
       await store.run(
         `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
@@ -183,12 +178,7 @@ testBoth(
   "a block's cause that returns after another cause is shown again, and is recorded only once",
   async () => {
     await using store = await openStore();
-    const runKey = await addManualRun(store, recipe(), {
-      calendars: builtInCalendars,
-      id: "1",
-      now: NOW,
-      drawTraceId: () => "t",
-    });
+    const runKey = await addRun(store, recipe());
     const note = async (because: BlockReason, by?: string) =>
       [
         await noteBlocked(store, { runKey, because, by, now: NOW }),

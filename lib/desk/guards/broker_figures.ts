@@ -24,8 +24,9 @@ import {
   filledOf,
   isOpen,
   lastOf,
-  most as larger,
+  most,
   multiplierOf,
+  type Order,
   type OrderParams,
   ownPriceOf,
   pendingStates,
@@ -42,16 +43,16 @@ export const allowShort: Rule = {
     if (isBuy(side) || check.limits.allowShort) return;
     const held = add(await sellableOf(check), filledOf(check.order));
     const unsent = check.order.isConditional ? "0" : sumOf((await unsentSalesOf(check)).map(sizeOf));
-    const most = compare(held, "0") > 0 ? held : "0";
-    if (side !== "short-open" && compare(quantity, most) <= 0) return;
+    const sellable = most(held, "0");
+    if (side !== "short-open" && compare(quantity, sellable) <= 0) return;
     throw check.refuse(
       "allowShort",
       side === "short-open"
         ? `it sells "${symbol}" short`
         : `it sells ${quantity} of "${symbol}"${
-          isZero(most) ? "" : `, and only ${normalize(most)} can be sold`
+          isZero(sellable) ? "" : `, and only ${normalize(sellable)} can be sold`
         }${isZero(unsent) ? "" : `, and open algorithmic orders will sell another ${normalize(unsent)}`}`,
-      isZero(most) ? "nothing can be sold" : `the largest quantity is ${normalize(most)}`,
+      isZero(sellable) ? "nothing can be sold" : `the largest quantity is ${normalize(sellable)}`,
     );
   },
 };
@@ -104,52 +105,76 @@ const unsentSalesOf = async (check: Check): Promise<UnsentRest[]> =>
 
 /**
  * Returns the unsent rests of the open algorithmic orders of the order's market. The broker's numbers contain only the
- * child orders that are in the market. If the broker's list does not show an algorithmic order of this store yet, its
- * intent counts.
+ * child orders that are in the market.
  */
 function unsentOf(check: Check): Promise<UnsentRest[]> {
   return check.once("unsent", async () => {
-    const { order, planned: { client } } = check;
-    const { market } = order;
+    const { market } = check.order;
     if (market === "futures") return [];
-    const orders = await listedOrders(check);
+    const shown = await listedOrders(check);
+    const listed = [...shown.values()].filter((row) => row.lists.includes(ALGO_LIST) && isOpen(row));
     const rests: UnsentRest[] = [];
-    const count = async (
-      algo: Pick<SeenOrder, "orderId" | "symbol" | "side" | "quantity" | "filled" | "price" | "orderType">,
-      reference?: Decimal,
-    ) => {
-      const { orderId, symbol, side, orderType = "limit", price } = algo;
-      const mayBeChild = (row: SeenOrder) =>
-        row.lists.includes("orders.today") && isOpen(row) && row.side === side &&
-        isSameSymbol(row.symbol, symbol);
-      const date = check.today(order);
-      const childIds = [...orders.values()].some(mayBeChild)
-        ? await childrenOfAlgo(client, { orderId, market, date }) ?? []
-        : [];
-      const open = childIds.map((id) => orders.get(id)).filter((row) => row !== undefined && mayBeChild(row));
-      const quantity = larger(
-        subtract(algo.quantity ?? "0", sumOf([algo.filled, ...open.map(remainingOf)])),
-        "0",
-      );
-      if (isZero(quantity)) return;
-      const own = ownPriceOf({ orderType, ...price !== undefined && { price } }) ?? reference ??
-        (symbol === undefined ? undefined : lastOf(await check.quoteOf({ symbol, market }))) ?? price;
-      rests.push({ orderId, symbol, side, quantity, price: own });
-    };
-    for (const row of orders.values()) if (row.lists.includes(ALGO_LIST) && isOpen(row)) await count(row);
-    const placed = (await check.intents()).filter(({ operation, state }) =>
-      operation === "algo.place" && placedStates.includes(state)
-    );
-    for (const intent of placed) {
-      const { orderIds: [orderId], params, filled, approved } = intent;
-      if (orderId === undefined || orders.has(orderId) || !check.isOfToday(intent)) continue;
-      const terms = params as OrderParams; // the operation's schema has checked them
-      if (terms.market !== market) continue;
-      const { symbol, side, quantity, price, orderType } = terms;
-      await count({ orderId, symbol, side, quantity, price, orderType, filled }, approved.reference);
+    for (const algo of [...listed, ...await unlistedAlgos(check, { market, shown })]) {
+      const quantity = await unsentQuantity(check, algo, { market, shown });
+      if (isZero(quantity)) continue;
+      const { orderId, symbol, side } = algo;
+      rests.push({ orderId, symbol, side, quantity, price: await priceOfAlgo(check, algo, market) });
     }
     return rests;
   });
+}
+
+/** The terms of an algorithmic order that its unsent rest depends on. */
+interface Algo extends Pick<SeenOrder, "orderId" | "symbol" | "side" | "quantity" | "filled" | "price"> {
+  orderType?: string | undefined;
+  /** Price at which the limits valued the order, if it is not its own. */
+  reference?: Decimal | undefined;
+}
+
+/** A market, and the orders that the broker's lists show there. */
+interface Shown {
+  market: Exclude<Order["market"], "futures">;
+  shown: ReadonlyMap<string, SeenOrder>;
+}
+
+/** Returns the open algorithmic orders of this store that the broker's lists do not show yet. */
+async function unlistedAlgos(check: Check, { market, shown }: Shown): Promise<Algo[]> {
+  const placed = (await check.intents()).filter(({ operation, state }) =>
+    operation === "algo.place" && placedStates.includes(state)
+  );
+  return placed.flatMap((intent) => {
+    const { orderIds: [orderId], params, filled, approved: { reference } } = intent;
+    const terms = params as OrderParams; // the operation's schema has checked them
+    const isMissing = orderId !== undefined && !shown.has(orderId) && terms.market === market;
+    if (!isMissing || !check.isOfToday(intent)) return [];
+    const { symbol, side, quantity, price, orderType } = terms;
+    return [{ orderId, symbol, side, quantity, price, orderType, filled, reference }];
+  });
+}
+
+/** Returns the quantity that an algorithmic order has neither filled nor in the market. */
+async function unsentQuantity(check: Check, algo: Algo, { market, shown }: Shown): Promise<Decimal> {
+  const { orderId, symbol, side, quantity = "0", filled } = algo;
+  const mayBeChild = (row: SeenOrder) =>
+    row.lists.includes("orders.today") && isOpen(row) && row.side === side &&
+    isSameSymbol(row.symbol, symbol);
+  const date = check.today(check.order);
+  const childIds = [...shown.values()].some(mayBeChild)
+    ? await childrenOfAlgo(check.planned.client, { orderId, market, date }) ?? []
+    : [];
+  const open = childIds.map((id) => shown.get(id)).filter((row) => row !== undefined && mayBeChild(row));
+  return most(subtract(quantity, sumOf([filled, ...open.map(remainingOf)])), "0");
+}
+
+/** Returns the price at which the rest of an algorithmic order counts. */
+async function priceOfAlgo(
+  check: Check,
+  { symbol, orderType = "limit", price, reference }: Algo,
+  market: Shown["market"],
+): Promise<Decimal | undefined> {
+  const own = ownPriceOf({ orderType, ...price !== undefined && { price } }) ?? reference;
+  if (own !== undefined || symbol === undefined) return own ?? price;
+  return lastOf(await check.quoteOf({ symbol, market })) ?? price;
 }
 
 /** States of intents whose order is at the broker and has not ended. */
@@ -215,7 +240,7 @@ async function checkFunds(check: Check): Promise<void> {
       valueOf(units, at, code),
       estimateFees({ market, symbol: code, isBuy: true, price: at, quantity: units, date }) ?? "0",
     );
-  const { quantity: most } = await client.account.maxBuy({ market, symbol, price: normalize(price) });
+  const { quantity: maxBuy } = await client.account.maxBuy({ market, symbol, price: normalize(price) });
   const own = costOf(remainingOf(before), before?.price);
   const filled = filledOf(check.order);
   const needed = costOf(subtract(quantity, filled));
@@ -244,7 +269,7 @@ async function checkFunds(check: Check): Promise<void> {
     .map(({ params, reference }) =>
       costOf(params.quantity ?? "0", ownPriceOf(params) ?? reference, params.symbol)
     );
-  const power = subtract(add(costOf(most), own), sumOf([unfrozen, ...pending]));
+  const power = subtract(add(costOf(maxBuy), own), sumOf([unfrozen, ...pending]));
   if (compare(needed, power) <= 0) return;
   const lot = await check.lot() ?? "1";
   const fitting = (room: Decimal) =>
@@ -272,11 +297,11 @@ async function checkFunds(check: Check): Promise<void> {
 async function checkContracts(check: Check): Promise<void> {
   const { symbol, side, quantity, before } = check.order;
   const { maxBuy, maxSell } = await check.planned.client.futures.maxQuantity({ symbol });
-  const most = add((isBuy(side) ? maxBuy : maxSell) ?? "0", remainingOf(before), filledOf(check.order));
-  if (compare(quantity, most) <= 0) return;
+  const allowed = add((isBuy(side) ? maxBuy : maxSell) ?? "0", remainingOf(before), filledOf(check.order));
+  if (compare(quantity, allowed) <= 0) return;
   throw check.refuse(
     "buyingPower",
-    `it is for ${quantity} contracts of "${symbol}", and the broker allows ${normalize(most)}`,
-    isZero(most) ? "no quantity is allowed" : `the largest quantity is ${normalize(most)}`,
+    `it is for ${quantity} contracts of "${symbol}", and the broker allows ${normalize(allowed)}`,
+    isZero(allowed) ? "no quantity is allowed" : `the largest quantity is ${normalize(allowed)}`,
   );
 }
