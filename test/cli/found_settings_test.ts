@@ -191,6 +191,10 @@ Deno.test("a settings file has limits: nobody can trust a value that is not show
     long.err,
     'store (hsgate.yaml): expected at most 20000 characters, got "20009 characters"',
   );
+  // Control: the longest value that is allowed.
+  const most = `/${"x".repeat(20_000 - "//evil.db".length)}/evil.db`;
+  assertEquals(most.length, 20_000);
+  assertStringIncludes((await w.hsgate(["trust", FILE, "--yes"], `store: "${most}"\n`)).out, most);
   // The YAML reader would take minutes for these escapes.
   const slow = `logLevel: "${"\\\n".repeat(400_000)}"\n`;
   const { code, err } = await w.hsgate(FUNDS, slow);
