@@ -429,6 +429,17 @@ for (const [what, world, message] of refusals) {
   });
 }
 
+Deno.test("loadSettings() accepts the largest number of a setting, and no larger one", async () => {
+  const linesOf = async (most: string) =>
+    (await load({ env: { HSGATE_KEEP_LOG_LINES: most } })).settings.keepLogLines;
+  assertEquals(await linesOf("1000000000"), 1_000_000_000);
+  await assertRejects(
+    () => linesOf("1000000001"),
+    InvalidParamsError,
+    'keepLogLines (HSGATE_KEEP_LOG_LINES): expected lines from 10000 to 1000000000, got "1000000001"',
+  );
+});
+
 Deno.test("loadSettings() reports all mistakes in one error", async () => {
   const error = await assertRejects(
     () => load({ env: { HSGATE_GATEWAY_URL: "nowhere", HSGATE_TIMEOUT_MS: "soon" } }),

@@ -10,6 +10,26 @@ import { okText, readTree } from "./scripted_gateway.ts";
 
 const NEXT = "2025-08-18";
 
+/** Exports one day over a transport that has this developer key. */
+function exportAs(book: ReturnType<typeof openBook>, key: string, day = DAY) {
+  const inner = book.broker.client.transport;
+  const transport: Transport = {
+    name: inner.name,
+    account: () => Promise.resolve(key),
+    call: (operation, params, options) => inner.call(operation, params, options),
+    raw: (group, name, params, options) => inner.raw(group, name, params, options),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  return exportDayBook(createClient(transport), {
+    markets: ["hk"],
+    accounts: ["securities"],
+    from: day,
+    to: day,
+    out: book.out,
+    now: () => LATER,
+  });
+}
+
 Deno.test("exportDayBook() rejects another account, recognized by its orders, and writes nothing", async () => {
   for (const now of [LATER, EVENING]) {
     await using book = openBook(bookOf("hk", 20), { now: () => now });
@@ -108,32 +128,29 @@ Deno.test("exportDayBook() rejects a name that is not the name of the folder's a
 
 Deno.test("exportDayBook() accepts only the developer key of the folder's account, until orders prove a new key", async () => {
   await using book = openBook({ ...bookOf("hk", 5), ...bookOf("hk", 2, { day: NEXT }) });
-  const exportAs = (key: string, day = DAY) => {
-    const inner = book.broker.client.transport;
-    const transport: Transport = {
-      name: inner.name,
-      account: () => Promise.resolve(key),
-      call: (operation, params, options) => inner.call(operation, params, options),
-      raw: (group, name, params, options) => inner.raw(group, name, params, options),
-      [Symbol.asyncDispose]: () => Promise.resolve(),
-    };
-    return exportDayBook(createClient(transport), {
-      markets: ["hk"],
-      accounts: ["securities"],
-      from: day,
-      to: day,
-      out: book.out,
-      now: () => LATER,
-    });
-  };
-  await exportAs("trade-0001");
-  assertEquals((await exportAs("trade-0002")).days[0]?.action, "kept");
+  await exportAs(book, "trade-0001");
+  assertEquals((await exportAs(book, "trade-0002")).days[0]?.action, "kept");
   // No list shows anything, so the keys decide.
   book.broker.answer = ({ key }) => isList(key) ? okText("null") : undefined;
-  const error = await assertRejects(() => exportAs("trade-0003", NEXT), DayBookError);
+  const error = await assertRejects(() => exportAs(book, "trade-0003", NEXT), DayBookError);
   assertEquals(error.code, "other-account");
   assertStringIncludes(error.message, "with another developer key");
-  assertEquals((await exportAs("trade-0002", NEXT)).days[0]?.action, "written");
+  assertEquals((await exportAs(book, "trade-0002", NEXT)).days[0]?.action, "written");
+});
+
+Deno.test("exportDayBook() does not store the developer key of an account that may be another one", async () => {
+  await using book = openBook(bookOf("hk", 5));
+  await book.exportDay();
+  // The key is new to the folder, and the broker shows nothing that would tell whose orders the folder has.
+  book.broker.answer = ({ key }) => isList(key) ? okText("null") : undefined;
+  assertEquals((await exportAs(book, "trade-0003", NEXT)).days[0]?.status, "provisional");
+  assertEquals("account.json" in readTree(book.out), false);
+  // The control: an account that shows the folder's orders.
+  book.broker.answer = () => undefined;
+  await exportAs(book, "trade-0001");
+  assert(
+    /^[0-9a-f]{12}$/.test(JSON.parse(Deno.readTextFileSync(`${book.out}/account.json`)).digests.developerKey),
+  );
 });
 
 Deno.test("exportDayBook() does not guess the owner of a folder whose account file is unreadable", async () => {

@@ -104,6 +104,21 @@ deskTest(
 );
 
 deskTest(
+  "a clock that becomes wrong stops the execution, and no later trade is tried",
+  async (testAccount) => {
+    const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
+    await using execution = await executor(testAccount);
+    const sent = testAccount.count("orders.place");
+    const clockFault = "this machine's clock is 6.0 s ahead of the database's";
+    Object.defineProperty(testAccount.store, "clockFault", { get: () => clockFault, configurable: true });
+    const report = await execution.run(plan, QUICK);
+    assertEquals([sent(), report.state], [0, "stopped"]);
+    assertStringIncludes(report.reason!, clockFault);
+    assertCounted(report);
+  },
+);
+
+deskTest(
   "a halt stops an execution that only waits, which cancels nothing and says that its order may be open",
   async (testAccount) => {
     const { store, clock } = testAccount;

@@ -491,7 +491,9 @@ Deno.test("convert-report rejects a number that would lose digits, and a repeate
     BrokerError,
     "would lose digits",
   );
-  for (const number of ["9007199254740993", "0.12345678901234567891", "1e400", "-20250815000012345678"]) {
+  for (
+    const number of ["9007199254740993", "0.12345678901234567891", "1e400", "1e-400", "-20250815000012345678"]
+  ) {
     await write("bad.jsonl", `{"id":${number}}\n`);
     await write("bad.json", `[{"id":${number}}]`);
     for (const from of ["bad.jsonl", "bad.json"]) {
