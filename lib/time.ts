@@ -145,17 +145,26 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h:
 export const durationExpected = 'a span of time such as "45m", "1h30m" or "90s"';
 
 /**
- * Returns whether a text is an instant that exists. `Date.parse` reads the 30th of February as the 2nd of March.
- *
- * @param text An ISO 8601 time with its offset.
+ * Returns whether a value is an existing date such as `"2025-08-15"`. `Date.parse` alone reads the 30th of February as
+ * the 2nd of March.
  */
-export function isInstant(text: string): boolean {
-  try {
-    Temporal.Instant.from(text);
-    return true;
-  } catch {
-    return false; // there is no such day or time
-  }
+export function isDate(value: unknown): value is string {
+  if (typeof value !== "string" || !/^\d{4}-\d{2}-\d{2}$/.test(value)) return false;
+  const time = Date.parse(`${value}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
+}
+
+const INSTANT =
+  /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/**
+ * Parses an ISO 8601 time with its offset from UTC, such as `"2025-08-15T10:30:00+08:00"`.
+ *
+ * @returns Unix milliseconds; `undefined` if the time does not exist, or if it has no offset and so would depend on the
+ * time zone of the machine.
+ */
+export function readInstant(text: string): number | undefined {
+  return INSTANT.test(text) && isDate(text.slice(0, 10)) ? Date.parse(text) : undefined;
 }
 
 /** The format of a duration: one or more whole numbers with units, largest unit first. */

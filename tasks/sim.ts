@@ -11,7 +11,7 @@ import { parseArgs } from "@std/cli";
 import { ShiftedClock } from "../lib/time.ts";
 import { FIRST_DATE } from "../lib/simulator/market/timeline.ts";
 import { isLoopback } from "../lib/loopback.ts";
-import { readInstant } from "../lib/simulator/gateway/mod.ts";
+import { readInstant } from "../lib/time.ts";
 import { linkedOutside } from "../lib/confined_paths.ts";
 import { replaceFile } from "../lib/private_files.ts";
 import { readRegularTextSync } from "../lib/regular_files.ts";

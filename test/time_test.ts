@@ -1,12 +1,13 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readExecutionTerms } from "../lib/rebalance/terms.ts";
 import {
-  isInstant,
+  isDate,
   type Machine,
   machineWith,
   ManualClock,
   orAborted,
   randomFrom,
+  readInstant,
   systemMachine,
   wait,
   waitUnlessAborted,
@@ -83,12 +84,24 @@ Deno.test("randomFrom() gives the numbers of mulberry32", () => {
   ]);
 });
 
-Deno.test("isInstant() knows which days and times exist, so that no deadline moves to another day", () => {
-  for (const text of ["2024-02-29T15:30:00+08:00", "2025-08-15T10:00Z", "2025-08-15T10:00:00.5-04:00"]) {
-    assertEquals(isInstant(text), true, text);
-  }
-  for (const text of ["2025-02-30T15:30:00+08:00", "2025-11-31T00:00Z", "2025-08-15T24:00Z", "x"]) {
-    assertEquals(isInstant(text), false, text);
+Deno.test("readInstant() and isDate() know which days and times exist, so that no deadline moves to another day", () => {
+  const known: [string, string][] = [
+    ["2024-02-29T15:30:00+08:00", "2024-02-29T07:30:00.000Z"],
+    ["2025-08-15T10:00Z", "2025-08-15T10:00:00.000Z"],
+    ["2025-08-15T10:00:00.5-04:00", "2025-08-15T14:00:00.500Z"],
+  ];
+  for (const [text, instant] of known) assertEquals(readInstant(text), Date.parse(instant), text);
+  const wrong = [
+    "2025-02-30T15:30:00+08:00",
+    "2025-11-31T00:00Z",
+    "2025-08-15T24:00Z",
+    "2025-08-15T10:00",
+    "x",
+  ];
+  for (const text of wrong) assertEquals(readInstant(text), undefined, text);
+  for (const date of ["2024-02-29", "2025-12-31"]) assertEquals(isDate(date), true, date);
+  for (const date of ["2025-02-29", "2025-04-31", "2025-00-10", "2025-8-15", "2025-08-15T00:00Z", 20250815]) {
+    assertEquals(isDate(date), false, String(date));
   }
   readExecutionTerms({ deadline: "2025-02-28T15:30:00+08:00" }); // control
   assertThrows(() => readExecutionTerms({ deadline: "2025-02-30T15:30:00+08:00" }), Error, "deadline");

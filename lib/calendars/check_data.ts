@@ -7,6 +7,7 @@
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import type { CalendarData } from "./records.ts";
 import { lazily } from "../lazy.ts";
+import { isDate } from "../time.ts";
 
 const loadYaml = lazily(() => import("yaml"));
 
@@ -30,13 +31,6 @@ const [FEWEST_CLOSED, MOST_CLOSED] = [6, 30];
 
 /** Maximum number of years that data covers. Two calendars are compared day by day, so each year takes time. */
 const MOST_YEARS = 50;
-
-/** Returns whether a value is an existing date such as `"2025-08-15"`. */
-export function isDate(text: unknown): text is string {
-  return typeof text === "string" && /^\d{4}-\d{2}-\d{2}$/.test(text) &&
-    !Number.isNaN(Date.parse(`${text}T00:00:00Z`)) &&
-    new Date(`${text}T00:00:00Z`).toISOString().startsWith(text);
-}
 
 /** Returns whether an existing date is a weekday. */
 export const isWeekday = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek <= 5;

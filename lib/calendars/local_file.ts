@@ -6,7 +6,8 @@
  */
 import { InvalidParamsError } from "../errors.ts";
 import { repeatedMember } from "../json_text.ts";
-import { areHours, checkData, Faults, isDate, isWeekday, refuseFaults } from "./check_data.ts";
+import { areHours, checkData, Faults, isWeekday, refuseFaults } from "./check_data.ts";
+import { isDate, readInstant } from "../time.ts";
 import { builtInData, calendarZone, type DataMic, type LocalCalendars, mics, type Override } from "./mod.ts";
 import type { CalendarData } from "./records.ts";
 
@@ -107,7 +108,7 @@ function readOverrides(list: unknown, faults: Faults, local: LocalFile): void {
     );
     need("halfDay", (short) => short === undefined || typeof short === "boolean", "true, or no value");
     need("because", (why) => typeof why === "string" && why.trim() !== "", "the reason");
-    need("setAt", (at) => typeof at === "string" && !Number.isNaN(Date.parse(at)), "a time");
+    need("setAt", (at) => typeof at === "string" && readInstant(at) !== undefined, "a time with its offset");
     const name = `${line.mic} ${line.date}`;
     if (seen.has(name)) faults.add([...path, "date"], line.date, `only one entry for ${name}`);
     seen.add(name);

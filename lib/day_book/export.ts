@@ -21,7 +21,7 @@
  *
  * @module
  */
-import { isDate } from "../calendars/check_data.ts";
+import { isDate } from "../time.ts";
 import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
 import { askQuoteTime, BrokerClock, describeDifference } from "../client/broker_clock.ts";
 import type { Client } from "../client/client.ts";

@@ -11,6 +11,7 @@ import { answerFields, type AnyOperation } from "../operations/operation.ts";
 import { laterLists, provingLists } from "../operations/proof.ts";
 import type { CallOptions } from "../transports/transport.ts";
 import { isRefusal } from "../errors.ts";
+import { isDate } from "../time.ts";
 
 /** State of an order in the broker's lists. */
 export type SeenState =
@@ -384,10 +385,8 @@ const decimalIn = (text: string | undefined): Decimal | undefined => isDecimal(t
  */
 function dayIn(text: string | undefined): string | undefined {
   const [, year, month, day] = /^(20\d{2})[-/]?(\d{2})[-/]?(\d{2})/.exec(text ?? "") ?? [];
-  if (year === undefined) return undefined;
   const date = `${year}-${month}-${day}`;
-  const time = Date.parse(`${date}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date) ? date : undefined;
+  return isDate(date) ? date : undefined;
 }
 
 function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenOrder[] {

@@ -6,6 +6,7 @@
 import { add, type Decimal, isDecimal } from "../decimal.ts";
 import type { Dictionary, Unlisted } from "../dictionaries/dictionary.ts";
 import { type Issue, showValue } from "../errors.ts";
+import { isDate } from "../time.ts";
 
 /** Thrown when a value in an answer does not fit its type. Each caller adds its part to the path. */
 export class Mismatch extends Error {
@@ -424,14 +425,6 @@ export const flagText: ValueType<boolean> = {
   proto: ["string"],
   encode: (value) => value ? "1" : "0",
 };
-
-const ISO_DATE = /^\d{4}-\d{2}-\d{2}$/;
-
-function isDate(value: unknown): boolean {
-  if (typeof value !== "string" || !ISO_DATE.test(value)) return false;
-  const time = Date.parse(`${value}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
-}
 
 /** Returns `2025-08-15` for `20250815` or `2025/08/15`, and any other text unchanged. */
 function isoDate(value: unknown): string {

@@ -5,7 +5,7 @@
  * @module
  */
 import * as z from "zod";
-import { isDate } from "../calendars/check_data.ts";
+import { isDate } from "../time.ts";
 import type { Decimal } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
 import { currency } from "./plan_file.ts";

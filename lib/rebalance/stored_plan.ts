@@ -5,10 +5,9 @@
  * @module
  */
 import * as z from "zod";
-import { isDate } from "../calendars/check_data.ts";
 import { type Decimal, isDecimal } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
-import { durationPattern } from "../time.ts";
+import { durationPattern, isDate } from "../time.ts";
 import type { Plan } from "./plan.ts";
 import type { RebalanceFile } from "./plan_file.ts";
 import type { RebalanceReport } from "./report.ts";

@@ -7,7 +7,7 @@
 import * as z from "zod";
 import type { Decimal } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
-import { durationExpected, durationPattern, isInstant, readDuration } from "../time.ts";
+import { durationExpected, durationPattern, readDuration, readInstant } from "../time.ts";
 import { checked, decimalText } from "./values.ts";
 
 /** Names of the prices of the market at which an order can be placed. */
@@ -64,11 +64,6 @@ const duration = (expected: string) =>
   z.string({ error: `expected ${expected}` }).regex(durationPattern, { error: `expected ${expected}` })
     .refine((text) => (readDuration(text) ?? 0) > 0, { error: `expected ${expected}` });
 
-/** An instant with its time zone or offset. */
-const isWholeInstant = (text: string) =>
-  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text) &&
-  isInstant(text);
-
 const aDeadline = 'a duration such as "2h", or an instant such as "2025-08-15T15:30:00+08:00"';
 const aTime = 'a time of day such as "09:45"';
 const timeOfDay = z.string({ error: `expected ${aTime}` }).regex(/^([01]\d|2[0-3]):[0-5]\d$/, {
@@ -102,7 +97,7 @@ export const executionSchema = z.strictObject({
     .refine((text) => /^\d+$/.test(text), { error: "expected a whole number from 0 to 1000" })
     .default("10").transform(Number),
   deadline: z.string({ error: `expected ${aDeadline}` })
-    .refine((text) => (readDuration(text) ?? 0) > 0 || isWholeInstant(text), {
+    .refine((text) => (readDuration(text) ?? 0) > 0 || readInstant(text) !== undefined, {
       error: `expected ${aDeadline}`,
     })
     .default("1h"),

@@ -13,7 +13,7 @@ import {
 import { RecipeError } from "../recipes/mod.ts";
 import { readRecipeText } from "../recipes/schema/recipe_text.ts";
 import { checkSchema, type Mistake } from "../recipes/schema/schema_issues.ts";
-import { isInstant } from "../time.ts";
+import { readInstant } from "../time.ts";
 
 /** Every kind of outage, with its description. */
 export const outageKinds = {
@@ -63,13 +63,12 @@ export interface PlannedOutage {
 }
 
 const kinds = Object.keys(outageKinds) as [OutageKind, ...OutageKind[]]; // the table is not empty
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;
 const instantExpected = 'a time with a UTC offset, such as "2025-03-05T09:00+08:00"';
 const span = z.string().regex(durationPattern, durationExpected);
 
 const outage = z.strictObject({
   at: z.string(instantExpected).refine(
-    (text) => INSTANT.test(text) && isInstant(text),
+    (text) => readInstant(text) !== undefined,
     instantExpected,
   ),
   what: z.enum(kinds),

@@ -29,6 +29,7 @@ import { GatewaySwitch } from "./simulated_gateway.ts";
 import type { UnsentMessage } from "./simulated_recipe.ts";
 import { VirtualMachine } from "./virtual_machine.ts";
 import { recipesOfFolder } from "../recipes/files/recipe_files.ts";
+import { isDate } from "../time.ts";
 
 /** Options of a rehearsal. */
 export interface RehearseOptions {
@@ -119,9 +120,8 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
 }
 
 function readDay(text: string): number {
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
-  if (!Number.isNaN(at)) return at;
-  throw new RangeError(`Cannot read "${text}" as a day: write it like "2025-01-01"`);
+  if (isDate(text)) return Date.parse(`${text}T00:00:00Z`);
+  throw new RangeError(`Cannot read "${text}" as a day: write a day that exists, such as "2025-01-01"`);
 }
 
 interface RehearsalSetup {

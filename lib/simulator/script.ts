@@ -23,9 +23,9 @@ import {
   timelineOf,
   type TradingDay,
 } from "./market/timeline.ts";
+import { isDate, readInstant } from "../time.ts";
 
 const MINUTE_MS = 60_000;
-const HONG_KONG_MS = 480 * MINUTE_MS;
 
 /** Markets that a halt can stop as a whole, each with the timeline that has its trading days. */
 const marketDays = {
@@ -267,8 +267,8 @@ class Planner {
       case "split":
         return this.#addAction(each, index);
       case "outage": {
-        const from = Date.parse(`${each.at.replace(" ", "T")}:00Z`) - HONG_KONG_MS;
-        if (Number.isNaN(from)) return this.#wrong(index, "at", each.at, timeExpected);
+        const from = readInstant(`${each.at.replace(" ", "T")}:00+08:00`);
+        if (from === undefined) return this.#wrong(index, "at", each.at, timeExpected);
         this.#outages.push({ of: each.of, from, until: from + spanMs(each.for) });
       }
     }
@@ -350,7 +350,7 @@ class Planner {
       return;
     }
     const { pays = on, cash } = each;
-    if (pays < on || Number.isNaN(Date.parse(pays))) {
+    if (pays < on || !isDate(pays)) {
       return this.#wrong(index, "pays", pays, "a day on or after the ex-date");
     }
     this.#actions.push({ ...action, payDate: pays, cash });

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { areHours, isDate, isWeekday } from "../../lib/calendars/check_data.ts";
+import { areHours, isWeekday } from "../../lib/calendars/check_data.ts";
+import { isDate } from "../../lib/time.ts";
 import {
   type CalendarData,
   type CalendarRecord,

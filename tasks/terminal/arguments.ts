@@ -7,7 +7,7 @@ import { builtInCalendars, type Calendars } from "../../lib/calendars/mod.ts";
 import { calendarOfMarket, dateIn, marketDay } from "../../lib/day_book/market_days.ts";
 import { Market } from "../../lib/dictionaries/market.ts";
 import { didYouMean } from "../../lib/client/nearest.ts";
-import { isInstant } from "../../lib/time.ts";
+import { isDate, readInstant } from "../../lib/time.ts";
 import { UsageError } from "./exit_codes.ts";
 import type { Host } from "./host.ts";
 
@@ -36,9 +36,7 @@ export function marketsOf(given: string): Market[] {
 
 /** Returns the day. @throws {UsageError} If the day does not exist. */
 export function dayOf(flag: string, given: string): string {
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(given) && !Number.isNaN(Date.parse(`${given}T00:00:00Z`)) &&
-    new Date(`${given}T00:00:00Z`).toISOString().startsWith(given);
-  if (!isDay) {
+  if (!isDate(given)) {
     throw new UsageError(`Cannot use --${flag} "${given}": write a day that exists, such as 2025-08-15`);
   }
   return given;
@@ -51,8 +49,8 @@ export function dayOf(flag: string, given: string): string {
  */
 export function clockOf(given: string | undefined, host: Pick<Host, "now">): () => number {
   if (given === undefined) return host.now;
-  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(given) && isInstant(given) ? Date.parse(given) : NaN;
-  if (!Number.isNaN(instant)) return () => instant;
+  const instant = readInstant(given);
+  if (instant !== undefined) return () => instant;
   throw new UsageError(
     `Cannot use --now "${given}": write a time with its offset, such as 2025-08-16T12:00:00+08:00`,
   );

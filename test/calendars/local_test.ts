@@ -171,7 +171,7 @@ Deno.test("parseLocalFile() lists every mistake with its line", async () => {
   "format": 1,
   "overrides": [
     { "mic": "XHKH", "date": "2026-12-09", "hours": "closed", "because": "x", "setAt": "2026-11-21T00:00:00Z" },
-    { "mic": "XHKG", "date": "2026-12-12", "hours": "16:00-13:00", "because": " ", "setAt": "2026-11-21T00:00:00Z" }
+    { "mic": "XHKG", "date": "2026-12-12", "hours": "16:00-13:00", "because": " ", "setAt": "2026-11-31T00:00:00Z" }
   ],
   "overides": []
 }`;
@@ -182,6 +182,7 @@ Deno.test("parseLocalFile() lists every mistake with its line", async () => {
     "x.json:5: overrides.1.date", // a Saturday
     "x.json:5: overrides.1.hours",
     "x.json:5: overrides.1.because",
+    "x.json:5: overrides.1.setAt", // November has no 31st
   ]);
   const broken = await assertRejects(
     () => parseLocalFile('{\n"format": 1,\n]', "x.json"),

@@ -294,6 +294,30 @@ Deno.test("doctor warns of a proxy that gets the reads of a gateway elsewhere", 
   assertEquals([proxy?.state, proxy?.text], ["warning", "HTTP_PROXY is set: reads use it"]);
   assertEquals(found("http://10.0.0.9:11111", { ...set, NO_PROXY: "localhost, 10.0.0.9" }), []);
   assertEquals(found("http://10.0.0.9:11111", { HTTPS_PROXY: "http://127.0.0.1:1" }), []);
+  // Deno 2.9 was seen to use the proxy, or not, in exactly these cases.
+  const address = "http://10.0.0.9:11111";
+  const name = "http://gateway.desk.test:11111";
+  for (
+    const [url, entry] of [[address, "10.0.0.0/8"], [address, "10.0.0.9/32"], [name, "desk.test"], [
+      name,
+      ".desk.test",
+    ], [name, "*"]] as const
+  ) {
+    assertEquals(found(url, { ...set, NO_PROXY: `other,${entry}` }), [], entry);
+  }
+  for (
+    const [url, entry] of [
+      [address, "*"],
+      [address, "10.0.1.0/24"],
+      [address, "0.9"],
+      [name, "esk.test"],
+      [name, "*.desk.test"],
+      [name, "DESK.test"],
+      [name, ""],
+    ] as const
+  ) {
+    assertEquals(found(url, { ...set, NO_PROXY: `other,${entry}` }).length, 1, entry);
+  }
   // A request to this machine never uses a proxy.
   await using gateway = await simulate();
   const { code, out } = await cli(["doctor", "--json"], { env: { ...envOf(gateway), ...set } });

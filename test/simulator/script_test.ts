@@ -248,6 +248,8 @@ Deno.test("script: an error names the entry, the field, the value and what is al
 - { what: price, symbol: 01211.HK, at: 2025-08-18 10:20, to: 110 }
 - { what: split, symbol: AAPL, on: 2025-08-17, ratio: "4:1" }
 - { what: dividend, symbol: AAPL, on: 2025-08-18, cash: 1, pays: 2025-08-01 }
+- { what: dividend, symbol: AAPL, on: 2025-08-18, cash: 1, pays: 2025-09-31 }
+- { what: outage, of: lists, at: 2025-09-31 10:00, for: 10m }
 `;
   assertEquals(issuesOf(sunday), [
     'entry 1, field "at" is "2025-08-17 10:00": expected a time on a trading day of its exchange',
@@ -257,6 +259,8 @@ Deno.test("script: an error names the entry, the field, the value and what is al
     'entry 6, field "over" is "30m": expected a span that ends within the trading hours of 2025-08-18',
     'entry 9, field "on" is "2025-08-17": expected a trading day of AAPL',
     'entry 10, field "pays" is "2025-08-01": expected a day on or after the ex-date',
+    'entry 11, field "pays" is "2025-09-31": expected a day on or after the ex-date',
+    'entry 12, field "at" is "2025-09-31 10:00": expected a local time of the exchange, such as "2025-08-18 10:30"',
     'entry 8, field "symbol" is "01211.HK": expected a start after the end of the previous move of this symbol',
     'entry 5, field "at" is "2025-08-19 10:00": expected a time within a halt of the same symbol or market',
   ]);

@@ -6,7 +6,7 @@
  */
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import { didYouMean } from "../../client/nearest.ts";
-import { isDate } from "../../calendars/check_data.ts";
+import { isDate } from "../../time.ts";
 import { isDecimal } from "../../decimal.ts";
 import {
   ANY,

@@ -5,7 +5,7 @@
  * @module
  */
 import * as z from "zod";
-import { isDate } from "../../calendars/check_data.ts";
+import { isDate } from "../../time.ts";
 import { isDecimal } from "../../decimal.ts";
 import type { Issue } from "../../errors.ts";
 import type { Shape, TextForm } from "../../operations/types.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isDate } from "../../calendars/check_data.ts";
+import { isDate } from "../../time.ts";
 import { safeName } from "../../confined_paths.ts";
 import { barPages } from "../../client/bars.ts";
 import type { Client } from "../../client/client.ts";

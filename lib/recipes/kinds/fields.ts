@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { isDate } from "../../calendars/check_data.ts";
+import { isDate } from "../../time.ts";
 import { SecurityType } from "../../dictionaries/security_type.ts";
 import { Market } from "../../dictionaries/market.ts";
 import { isDecimal } from "../../decimal.ts";

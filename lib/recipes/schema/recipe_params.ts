@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isDate } from "../../calendars/check_data.ts";
+import { isDate } from "../../time.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { isDecimal } from "../../decimal.ts";
 import { InvalidParamsError, type Issue } from "../../errors.ts";

@@ -18,7 +18,7 @@ import {
   spanExpected,
 } from "../compile/written_times.ts";
 import { holdsToken, secretAddress } from "./open_addresses.ts";
-import { isInstant } from "../../time.ts";
+import { readInstant } from "../../time.ts";
 
 const NAME = /^[a-z0-9][a-z0-9-]*$/;
 const nameText = (what: string) =>
@@ -237,7 +237,7 @@ export const recipeSchema = z.strictObject({
         seed: z.int().min(0, SEED).max(4_294_967_295, SEED).optional()
           .meta({ description: "Number that determines the simulator's data" }),
         at: z.string().refine(
-          (at) => /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) && isInstant(at),
+          (at) => readInstant(at) !== undefined,
           'a time with its offset, such as "2025-08-15T10:00:00+08:00"',
         ).optional().meta({ description: "Time of the simulator's clock at the start of the run" }),
       }),

@@ -20,6 +20,7 @@ import { checkFault, type Fault, type Faults } from "./faults.ts";
 import type { HttpAnswer } from "../../endpoints/http_server.ts";
 import { HttpProblem, type HttpRequest, mediaTypeOf } from "../../endpoints/http_input.ts";
 import type { MovableClock } from "./core.ts";
+import { readInstant } from "../../time.ts";
 
 /** How the control routes read the simulator's state and process its events. */
 export interface ControlView {
@@ -129,14 +130,4 @@ function moveClock(clock: MovableClock, body: unknown): void {
       'Cannot move clock: expected {"set": "2025-08-18T09:30:00+08:00"} or {"advanceMs": 60000}',
     );
   }
-}
-
-/**
- * Parses an instant with a UTC offset; returns `undefined` for any other text. Without an offset, the instant would
- * depend on the machine's time zone.
- */
-export function readInstant(text: string): number | undefined {
-  const pattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
-  const instant = pattern.test(text) ? Date.parse(text) : NaN;
-  return Number.isNaN(instant) ? undefined : instant;
 }

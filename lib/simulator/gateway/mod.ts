@@ -33,7 +33,6 @@ import { OperationEndpoint } from "./operation_endpoint.ts";
 import { PushEndpoint } from "./push_endpoint.ts";
 
 export { type Fault, type FaultKind, faultKinds, type FaultPush, Faults } from "../endpoints/faults.ts";
-export { readInstant } from "../endpoints/control.ts";
 
 /** Options of the ports of a simulated gateway. */
 export interface GatewayPortOptions {

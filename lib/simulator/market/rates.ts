@@ -8,7 +8,7 @@
  */
 import type { Decimal } from "../../decimal.ts";
 import { bell, hashText, mix } from "./random.ts";
-import { randomFrom } from "../../time.ts";
+import { isDate, randomFrom } from "../../time.ts";
 
 /** Hong Kong dollars for one unit of another currency. */
 export interface CurrencyRates {
@@ -23,10 +23,10 @@ const DAY_MS = 86_400_000;
 /** Returns the rates of a date (`yyyy-MM-dd`), four decimals each. */
 export function currencyRates(date: string, seed: number): CurrencyRates {
   const next = randomFrom(mix(seed, hashText(`rates:${date}`)));
-  const day = Date.parse(`${date}T00:00:00Z`) / DAY_MS;
-  if (Number.isNaN(day)) {
+  if (!isDate(date)) {
     throw new RangeError(`Cannot look up rates of "${date}": it is not a date; write it like "2025-08-15"`);
   }
+  const day = Date.parse(`${date}T00:00:00Z`) / DAY_MS;
   // Rates are in whole ten-thousandths: a slow wave plus a small random daily step.
   const swing = (centre: number, width: number, period: number, step: number) =>
     Math.round(centre + width * Math.sin(2 * Math.PI * (day + seed % 365) / period) + step * bell(next));

@@ -24,7 +24,7 @@ import { openStore, storeTime } from "../shared/store_file.ts";
 import { recipeNamed } from "../shared/recipe_files.ts";
 import { seconds } from "../run/log.ts";
 import { exitOf, RunQueue } from "../run/queue.ts";
-import { systemMachine } from "../../../lib/time.ts";
+import { isDate, systemMachine } from "../../../lib/time.ts";
 
 const modes: readonly BackfillMode[] = ["missing", "failed", "all"];
 
@@ -193,8 +193,6 @@ function dayOf(text: string | undefined, flag: string): string {
   if (text === undefined) {
     throw new UsageError(`Cannot backfill: ${flag} is missing; write a day, such as ${flag} 2025-08-01`);
   }
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) &&
-    new Date(text).toISOString().startsWith(text);
-  if (isDay) return text;
+  if (isDate(text)) return text;
   throw new UsageError(`Cannot use ${flag} "${text}": write a day that exists, such as 2025-08-01`);
 }

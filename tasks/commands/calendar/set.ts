@@ -4,7 +4,8 @@
  * @module
  */
 import { calendarsOf } from "../../terminal/arguments.ts";
-import { areHours, isDate, isWeekday } from "../../../lib/calendars/check_data.ts";
+import { areHours, isWeekday } from "../../../lib/calendars/check_data.ts";
+import { isDate } from "../../../lib/time.ts";
 import { emptyLocalFile } from "../../../lib/calendars/local_file.ts";
 import { type Calendars, linksOf, type Mic, type Override, showInstant } from "../../../lib/calendars/mod.ts";
 import type { CalendarSetInput, CalendarUnsetInput } from "../calendar.ts";

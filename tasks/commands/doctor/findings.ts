@@ -132,10 +132,33 @@ export function proxyFindings(
   const own = protocol === "https:" ? ["HTTPS_PROXY", "https_proxy"] : ["HTTP_PROXY", "http_proxy"];
   const proxy = [...own, "ALL_PROXY", "all_proxy"].find((name) => env(name) !== undefined);
   const except = (env("NO_PROXY") ?? env("no_proxy") ?? "").split(",").map((each) => each.trim());
-  if (proxy === undefined || except.includes("*") || except.includes(hostname)) return [];
+  if (proxy === undefined || except.some((entry) => isExcepted(hostname, entry))) return [];
   return [
     warning("proxy", `${proxy} is set: ${what}`, `Set NO_PROXY=${hostname}, unless you want the proxy`),
   ];
+}
+
+/**
+ * Returns whether an entry of `NO_PROXY` applies to a host, as the runtime decides it: an entry of letters also applies
+ * to all names below it, and `*` to all names, but not to addresses. A range of addresses is written as `10.0.0.0/8`.
+ */
+function isExcepted(hostname: string, entry: string): boolean {
+  const address = ipv4Of(hostname);
+  if (address === undefined) {
+    const name = entry.replace(/^\./, "");
+    return entry === "*" || name !== "" && `.${hostname}`.endsWith(`.${name}`);
+  }
+  const [network = "", bits = "32"] = entry.split("/");
+  const size = 2 ** (32 - Number(bits));
+  const first = ipv4Of(network);
+  return first !== undefined && Math.floor(first / size) === Math.floor(address / size);
+}
+
+/** Returns an IPv4 address as a number; `undefined` for any other text. */
+function ipv4Of(text: string): number | undefined {
+  const parts = text.split(".");
+  const isAddress = parts.length === 4 && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) < 256);
+  return isAddress ? parts.reduce((sum, part) => sum * 256 + Number(part), 0) : undefined;
 }
 
 /** Checks that a port accepts connections. */

@@ -17,7 +17,7 @@ import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { clientOf, loadSettingsOf } from "../shared/session.ts";
-import { ShiftedClock } from "../../../lib/time.ts";
+import { readInstant, ShiftedClock } from "../../../lib/time.ts";
 
 type Shared = FlagValues<typeof sharedFlags>;
 
@@ -349,8 +349,8 @@ function seedOf({ name }: CompiledRecipe, seed = 1): number {
 
 function timeOf({ name }: CompiledRecipe, at: string | undefined): { at?: number } {
   if (at === undefined) return {};
-  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) ? Date.parse(at) : NaN;
-  if (!Number.isNaN(instant)) return { at: instant };
+  const instant = readInstant(at);
+  if (instant !== undefined) return { at: instant };
   throw new UsageError(
     `Cannot simulate a broker for "${name}" at "${at}": write a time with its offset, such as ` +
       "2025-08-15T10:00:00+08:00",

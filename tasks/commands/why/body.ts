@@ -13,12 +13,13 @@ import { openStore } from "../shared/store_file.ts";
 import { clockOf } from "../../terminal/arguments.ts";
 import { findRecipe, getRecipe, notFound } from "../shared/remembered_recipe.ts";
 import { warnOfUntrusted } from "../trust/notes.ts";
+import { isDate } from "../../../lib/time.ts";
 
 /** Prints one line. */
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(Date.parse(date)) &&
-    new Date(date).toISOString().startsWith(date);
-  if (!isDay) throw new UsageError(`Cannot explain "${date}": write a day that exists, such as 2025-08-15`);
+  if (!isDate(date)) {
+    throw new UsageError(`Cannot explain "${date}": write a day that exists, such as 2025-08-15`);
+  }
   const now = clockOf(flags.now, host);
   await using store = await openStore(flags, { host, mustExist: true });
   const { subject, isKnown } = await subjectNamed(name, store, { folder: flags.recipes, host, now });
