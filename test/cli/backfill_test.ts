@@ -79,6 +79,8 @@ Deno.test("backfill exports each day as of that day, one after the other; a seco
   const again = await cli([...words, "--json"], { env: w.env });
   const { runs, left, none } = JSON.parse(again.out);
   assertEquals([again.code, runs, left, none.length], [0, [], 0, 2]);
+  const idle = await cli([...words, "--queue"], { env: w.env });
+  assertEquals(idle.out, "nothing to do: no run became due\n");
   const all = await cli([...words, "--mode", "all", "--queue"], { env: w.env });
   assertStringIncludes(all.out, "4 runs; a running scheduler starts them");
   assertEquals((await runsOf(w.store))[3], "book/main/2025-08-14 due");

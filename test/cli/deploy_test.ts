@@ -359,6 +359,12 @@ Deno.test("deploy rejects an untrusted settings file in another folder, and show
   const variables = `every start reads "${dir.path}/hsgate.env", which sets HSGATE_TRUST_FILE, CHAT: `;
   assertStringIncludes(err, variables);
   assert(!(out + err).includes("PRECIOUS"));
+  const noteOf = async (text: string) => {
+    await Deno.writeTextFile(`${dir.path}/hsgate.env`, text);
+    return (await cli([...words, "--to", "crontab"], world)).err;
+  };
+  assertStringIncludes(await noteOf("# later\n7up\n"), "which sets something that hsgate cannot read: ");
+  assert(!(await noteOf("# HSGATE_X=1\n\n")).includes("which sets"));
   // The generated lines would name the store of the folder, and a named store needs no trust. So deploy itself checks
   // whether this store is trusted.
   await (await openSqlite(`${dir.path}/hsgate.db`))[Symbol.asyncDispose]();

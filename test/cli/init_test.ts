@@ -352,6 +352,7 @@ Deno.test("init rejects contradictory flags before it writes", async () => {
     [["--calendar", "XHKX"], 'Cannot use "XHKX" as the exchange: did you mean "XHKG"?'],
     [["--connect", "direct", "--gateway", "http://127.0.0.1:1"], "Cannot use --gateway"],
     [["--connect", "simulator", "--auth-url", "https://host"], "Cannot use --auth-url"],
+    [["--gateway", "https://127.0.0.1:11111"], "the gateway uses only HTTP"],
     [["--auth-url", "http://host"], "plain HTTP is accepted only on loopback"],
   ];
   for (const [flags, expected] of cases) {

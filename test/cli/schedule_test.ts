@@ -1,7 +1,8 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import type { CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { ScheduleLines } from "../../tasks/commands/schedule/lines.ts";
+import { commonZone, ScheduleLines } from "../../tasks/commands/schedule/lines.ts";
 import { close45, every, MINUTE, recipe } from "../runner/support.ts";
 import { cli, envOf, folder, simulate, spawned, start, trustAll } from "./runner_support.ts";
 
@@ -313,4 +314,14 @@ Deno.test("the scheduler prints when schedules run next, and how many more there
   await many(13, true);
   const { next, nextMore } = JSON.parse(lines[0]!);
   assertEquals([next.length, nextMore], [12, 3]);
+});
+
+Deno.test("the scheduler's times are in the zone that all schedules share, also if that is UTC", () => {
+  const cron = (timezone: string) => ({ id: "cron", form: "cron" as const, cron: "0 9 * * *", timezone });
+  const zone = (...schedules: CompiledSchedule[]) => commonZone([recipe({ schedules })]);
+  const own = Temporal.Now.timeZoneId();
+  assertEquals(zone(cron("UTC")), "UTC");
+  assertEquals(zone(cron("Europe/Paris"), every(MINUTE)), "Europe/Paris");
+  assertEquals(zone(cron("Europe/Paris"), cron("UTC")), own);
+  assertEquals(zone(every(MINUTE)), own);
 });

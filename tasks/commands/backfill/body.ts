@@ -59,7 +59,10 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
     if (flags.json) host.out(JSON.stringify({ recipe: name, from, to, mode, queued: keys }));
     else {
       for (const key of keys) host.out(`${key} is due`);
-      host.out(`${counted(keys.length)}; a running scheduler starts them`);
+      if (keys.length === 0) host.out("nothing to do: no run became due");
+      else {host.out(
+          `${counted(keys.length)}; a running scheduler starts ${keys.length === 1 ? "it" : "them"}`,
+        );}
     }
     return 0;
   }

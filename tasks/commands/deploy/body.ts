@@ -111,9 +111,10 @@ async function warnOfVariables(dir: string, host: Host): Promise<void> {
   const file = await host.readFile(path);
   if (file === undefined) return;
   const names = [...file.text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)].map(([, name]) => name);
+  if (names.length === 0 && !/^\s*[^\s#;]/m.test(file.text)) return; // only comments and empty lines
   host.note(
     `hsgate: warning: every start reads "${plain(path)}", which sets ${
-      plain(names.join(", "))
+      plain(names.length === 0 ? "something that hsgate cannot read" : names.join(", "))
     }: if you did not write ` +
       "the file yourself, check it, because variables override the settings and can name another trust record",
   );

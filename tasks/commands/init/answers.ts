@@ -158,10 +158,12 @@ function readCalendar(text: string, shown: readonly Mic[] = []): Mic {
 
 function readGateway(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") {
+  if (url !== undefined && url.protocol === "http:" && url.username === "" && url.password === "") {
     return text;
   }
-  throw new UsageError(`Cannot use this as the gateway's address: write it like "${GATEWAY}"`);
+  throw new UsageError(
+    `Cannot use this as the gateway's address: write it like "${GATEWAY}"; the gateway uses only HTTP`,
+  );
 }
 
 function readPlatform(text: string): string | undefined {

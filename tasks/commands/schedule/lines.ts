@@ -7,7 +7,7 @@
 import { type Calendars, showInstant } from "../../../lib/calendars/mod.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
-import { zoneOf } from "../../../lib/recipes/engine/step_context.ts";
+import { micOf, zoneOf } from "../../../lib/recipes/engine/step_context.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
 import { localTime, precisionOf, readable } from "../shared/slot_lines.ts";
@@ -31,9 +31,11 @@ const QUIET_MS = 60 * 60_000;
 
 /** Returns the time zone that all schedules share; otherwise the time zone of this machine. */
 export function commonZone(recipes: readonly CompiledRecipe[]): string {
-  const zones = new Set(recipes.flatMap(({ schedules }) => schedules.map(zoneOf)));
   // "every" schedules that count from the epoch have no time zone.
-  zones.delete("UTC");
+  const zoned = recipes.flatMap(({ schedules }) => schedules).filter((schedule) =>
+    schedule.form === "cron" || micOf(schedule) !== undefined
+  );
+  const zones = new Set(zoned.map(zoneOf));
   const [zone] = zones;
   return zones.size === 1 && zone !== undefined ? zone : Temporal.Now.timeZoneId();
 }
