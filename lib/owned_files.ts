@@ -137,7 +137,7 @@ export async function distrustOfChecked(path: string): Promise<string | undefine
 export async function ownTemporaryFolder(options: Deno.MakeTempOptions): Promise<string> {
   const path = await Deno.makeTempDir(options);
   const why = await distrustOfChecked(path).catch((error) => {
-    // Without the permission to read the folder's surroundings there is nothing to check.
+    // This program may not read the folders above, so it cannot check them.
     if (error instanceof Deno.errors.NotCapable) return undefined;
     throw error;
   });
@@ -150,7 +150,8 @@ export async function ownTemporaryFolder(options: Deno.MakeTempOptions): Promise
 }
 
 /**
- * Returns why others could create or replace a file or folder that does not exist yet, and what to do.
+ * Returns why others could create a missing file or folder, or replace it later, and what to do. Checks the nearest
+ * existing folder above the path, and all folders above that folder.
  *
  * @param path Absolute, with its links resolved.
  * @returns `undefined` if they could not, or if the path exists.
@@ -206,6 +207,8 @@ async function statOf(path: string): Promise<Deno.FileInfo | undefined> {
  * Returns why a folder on the way to a file cannot be trusted, and what to do. Checks the folder of the path, the
  * folder of the target, and all folders above them. Does the same for every link in the path, because a user who may
  * replace a link decides which file the path leads to.
+ *
+ * @param target The path with its links resolved.
  */
 async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;

@@ -44,7 +44,7 @@ export const systemMachine: Readonly<Machine> = {
 
 /** Returns the real machine with some of its members replaced. */
 export function machineWith(parts: Partial<Machine> = {}): Machine {
-  const names = Object.keys(systemMachine) as (keyof Machine)[]; // the literal above has no other members
+  const names = Object.keys(systemMachine) as (keyof Machine)[]; // `systemMachine` has no other members
   return Object.fromEntries(
     names.map((name) => [name, parts[name]?.bind(parts) ?? systemMachine[name]]),
   ) as unknown as Machine; // one entry for each member

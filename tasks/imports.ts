@@ -79,7 +79,10 @@ const quickPrograms: readonly QuickProgram[] = [
   },
 ];
 
-/** Returns the room of a file in lib; an empty text for the single files of lib itself, such as `errors.ts`. */
+/**
+ * Returns the room of a file in lib; an empty text for the single files of lib itself, such as `errors.ts`; `undefined`
+ * for a file outside lib.
+ */
 function roomOf(path: string): string | undefined {
   const [first, room = "", rest] = path.split("/");
   return first !== "lib" ? undefined : rest === undefined ? "" : room;
@@ -182,7 +185,7 @@ export function circlesOf(imports: readonly Import[]): string[][] {
       path.push(next);
       if (at < 0) continue;
       circles.push(path.slice(at));
-      graph.get(path.at(-2)!)?.delete(next); // the file before the end of a path of two or more
+      graph.get(path.at(-2)!)?.delete(next); // the path has at least two files here
       break;
     }
   }

@@ -141,7 +141,7 @@ function readScriptFile(fileName: string): { text: string; fileName: string } {
   }
 }
 
-/** Returns the shapes of a report. @throws {FlagError} If the file cannot be read. */
+/** Returns the answer shapes of a probe report. @throws {FlagError} If the file cannot be read or is no report. */
 async function readAnswers(fileName: string): Promise<AnswerShape[]> {
   const { readReport, shapesOf } = await import("../lib/probe/report.ts");
   try {
@@ -209,7 +209,7 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
   note("Stopping");
 }
 
-/** Returns the ports that flags or defaults name. */
+/** Returns the fixed ports as text, such as `--http-port 11111`. Leaves out free ports. */
 function portsOf(flags: Flags | "help" | "schema"): string {
   if (typeof flags === "string") return "";
   const { httpPort, pushPort, platformPort, tradePort, hqPort } = flags;

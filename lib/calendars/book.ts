@@ -54,7 +54,7 @@ const NIGHT_MS = 585 * MINUTE_MS;
  * trades belong to the next trading day.
  *
  * Sources: `lean` and `fut-aht`, which `docs/simulator.md` lists. No source says whether there is a night session on a
- * day on which the markets of London and New York are both closed; here there is one.
+ * day on which the markets of London and New York are both closed. This function assumes that there is one.
  *
  * @returns `undefined` for the night after a half-day, which has no night session.
  */
@@ -145,7 +145,7 @@ function commonBook(
   const [projectedFrom] = [hongKong.projectedFrom, mainland.projectedFrom].filter((day) => day !== undefined)
     .sort();
   return {
-    from: from!, // three entries
+    from: from!, // the sorted list has three days, so the first one exists
     through: hongKong.through < mainland.through ? hongKong.through : mainland.through,
     projectedFrom,
     versions: [...new Set([data.version, ...hongKong.versions, ...mainland.versions])],
@@ -156,9 +156,9 @@ function commonBook(
 }
 
 /**
- * Returns the calendar of a northbound link, which sends orders from Hong Kong to the mainland, with the mainland's
- * hours. An announced half-day in Hong Kong does not shorten the session. An unannounced early close in Hong Kong
- * shortens it, for example after a weather warning.
+ * Returns the calendar of a northbound link, which sends orders from Hong Kong to the mainland. The link has the
+ * mainland's hours. An announced half-day in Hong Kong does not shorten them. An unannounced early close in Hong Kong
+ * shortens them, for example after a weather warning.
  */
 export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(listDays(data.northbound));
@@ -180,9 +180,9 @@ export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData
 }
 
 /**
- * Returns the calendar of the southbound links, which send orders from the mainland to Hong Kong, with Hong Kong's
- * hours and half-days. An unannounced early close on the mainland shortens the session. The Shanghai and Shenzhen
- * links have the same days.
+ * Returns the calendar of the southbound links, which send orders from the mainland to Hong Kong. The links have Hong
+ * Kong's hours and half-days. An unannounced early close on the mainland shortens the hours. The links from Shanghai
+ * and from Shenzhen have the same days.
  */
 export function southboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(listDays(data.southbound));
@@ -227,7 +227,7 @@ export interface Override {
   hours: string;
   /**
    * Whether the exchange announced the day as a half-day with its usual half-day hours. Any other short hours count
-   * as unannounced, and shorten Stock Connect too. @default false
+   * as unannounced. They also shorten the hours of the Stock Connect links. @default false
    */
   halfDay?: boolean;
   /** The user's reason. */
@@ -247,7 +247,10 @@ function isHalfDay(override: Override, book: Pick<Book, "regular" | "halfDay">):
   return override.halfDay === true && book.halfDay !== null && hoursOf(override, book) === book.halfDay;
 }
 
-/** Returns whether an override is not needed, because the calendar without this market's overrides says the same. */
+/**
+ * Returns whether an override is unnecessary: without this market's overrides, the calendar already has the same hours
+ * and the same half-day.
+ */
 export function isNeedless(override: Override, shipped: Book): boolean {
   const { date } = override;
   if (date < shipped.from || date > shipped.through) return false;

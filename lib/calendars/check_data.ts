@@ -59,7 +59,7 @@ export function checkData(
   const start = faults.issues.length;
   const data = faults.members(value, path, KEYS);
   if (data === undefined) return undefined;
-  const before = faults.issues.length; // unknown members do not prevent the checks below
+  const before = faults.issues.length; // unknown members, which do not stop the checks below
   const need = (key: string, fits: (given: unknown) => boolean, expected: string) => {
     if (!fits(data[key])) faults.add([...path, key], data[key], expected);
   };
@@ -229,7 +229,8 @@ export async function refuseFaults(
 }
 
 /**
- * Returns a function that finds the line of a member in a JSON text. For an absent member, it finds that of its parent.
+ * Returns a function that returns the line of a member in a JSON text. For an absent member, it returns the line of the
+ * nearest record or list that should contain the member.
  */
 async function linesIn(text: string): Promise<(path: Issue["path"]) => number> {
   const { LineCounter, parseDocument } = await loadYaml(); // also parses JSON, and keeps the positions

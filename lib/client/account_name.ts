@@ -18,7 +18,7 @@ const LOOPBACK = /^((.*\.)?localhost|0\.0\.0\.0|\[::1?\]|\[::ffff:(7f00:1|0:0)\]
  */
 export function gatewayAccount(url: string): string {
   const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(gatewayPlace(url)) ?? [];
-  const bare = host.replace(/\.$/, ""); // a name with a dot at the end is the same name
+  const bare = host.replace(/\.$/, ""); // `host.` and `host` are the same name
   return `gateway ${LOOPBACK.test(bare) ? "127.0.0.1" : bare}:${port}`;
 }
 

@@ -42,7 +42,7 @@ export async function* barPages(
     const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     yield fresh;
     const reached = fresh.at(-1)?.date;
-    // If no bar is in the range, or if a bar after the range came too, the range is complete.
+    // The range is complete if no bar is in it, or if the answer ends with a bar after the range.
     if (reached === undefined || bars.at(-1)?.date !== reached) return;
     start = dayAfter(reached);
   }
@@ -51,8 +51,8 @@ export async function* barPages(
 /**
  * Resolves to the last bars up to a day, oldest first.
  *
- * @param count Number of bars. For bars of minutes, one request covers a limited number of days, and the result
- * contains only bars of these days.
+ * @param count Maximum number of bars. One request for minute bars covers a limited number of days, so the result may
+ * have fewer.
  */
 export async function lastBars(
   client: Client,

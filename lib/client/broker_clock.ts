@@ -42,8 +42,8 @@ export class BrokerClock {
   };
 
   /**
-   * Records the time of a quote that has just arrived. The broker's clock cannot be earlier than a quote. The newest
-   * quote cannot be older than the last session before today.
+   * Records the time of a quote that has just arrived. By this machine's clock, a quote from the future shows that the
+   * clock is wrong. A quote that is older than the last session before today shows the same.
    */
   takeQuote(time: number): void {
     const now = this.#now();
@@ -97,7 +97,7 @@ export function describeDifference({ ms }: Pick<ClockDifference, "ms">): string 
 const QUOTE_SYMBOL = "00700.HK";
 const QUOTE_ZONE = "Asia/Hong_Kong";
 
-/** Returns the date of the session before a date; empty if no calendar covers it. */
+/** Returns the date of the last session before a date; an empty text if the calendar does not cover the days before. */
 function lastSessionBefore(calendars: Calendars, date: string): string {
   try {
     return calendars.previousSession("XHKG", date).date;

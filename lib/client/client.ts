@@ -224,7 +224,10 @@ function trackedBy(calls: Calls, watches: () => Promise<Watches>): Tracked {
 const isEmpty = (params: unknown) =>
   typeof params === "object" && params !== null && Object.values(params).every((each) => each === undefined);
 
-/** Returns plain objects instead of a proxy, so editors, notebooks and `Object.keys` show the methods. */
+/**
+ * Returns the methods of a client, by family. The families are plain objects, not proxies, so that editors, notebooks
+ * and `Object.keys` show the methods.
+ */
 function methodsOf(calls: Calls, tracked: Tracked): Methods {
   const families = indexedFamilies().map(([family, entries]) => {
     const methods = entries.map(([key, entry]) => [
@@ -281,8 +284,8 @@ class Calls {
   readonly #onWrite: ClientOptions["onWrite"];
   readonly #noOrders: string | undefined;
   /**
-   * Removes the trade password from errors, both the plain text and the form that was sent. A broker may repeat it in
-   * its answer.
+   * Removes the trade password from errors: its plain text, and the form that was sent. A broker's answer may repeat
+   * either of them.
    */
   readonly #hidden = new Redactor({ anyLength: true });
   readonly #closed = new AbortController();

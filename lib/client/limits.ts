@@ -267,7 +267,7 @@ export function narrowedLimits(account: Limits, own: LimitTexts): Limits {
   for (const name of limitNames) {
     const text = own[name];
     if (text === undefined) continue;
-    const { read, meet } = limitTable[name] as Limit<unknown>; // its own `read` has made both values
+    const { read, meet } = limitTable[name] as Limit<unknown>; // safe cast: this limit's `read` made both values
     const [wanted, outer] = [read(text), account[name]];
     limits[name] = wanted === undefined ? outer : outer === undefined ? wanted : meet(wanted, outer);
   }
@@ -280,7 +280,7 @@ export function widerLimits(account: Limits, own: LimitTexts): LimitName[] {
     const text = own[name];
     const outer = account[name];
     if (text === undefined || outer === undefined) return false;
-    const { read, isWider } = limitTable[name] as Limit<unknown>; // its own `read` has made both values
+    const { read, isWider } = limitTable[name] as Limit<unknown>; // safe cast: this limit's `read` made both values
     const wanted = read(text);
     return wanted === undefined || isWider(wanted, outer);
   });

@@ -121,7 +121,7 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   }
   if (loader.isSimulators) {
     if (values.deviceId === undefined) [values.deviceId, origins.deviceId] = [SIMULATED.deviceId, SIMULATOR];
-    // A variable or a flag may name another broker than the file, and trading there is live.
+    // By default, only the simulator gets orders. A variable or a flag may name another broker, which trades for real.
     const isBrokerOfFile = BROKERS.every((name) => values[name] === file?.[name]);
     if (isBrokerOfFile && origins.liveTrading === "default") {
       [values.liveTrading, origins.liveTrading] = [SIMULATED.liveTrading, SIMULATOR];
@@ -216,7 +216,7 @@ function withoutPassword(value: string): string {
   return shown.replace(pattern, "$1:[hidden]@");
 }
 
-/** Maximum number of warnings about names that are not settings, and of characters of such a name. */
+/** Maximum number of warnings about names that are not settings, and of characters that a warning shows of a name. */
 const [MOST_UNKNOWN, MOST_KEY] = [10, 100];
 
 /** Maximum number of characters of a settings file. The time of the YAML reader grows faster than the text. */
@@ -340,7 +340,7 @@ class Loader {
     return out;
   }
 
-  /** Parses a settings file. Adds its errors to `issues` and then returns an empty object. */
+  /** Parses a settings file. If the text is invalid, adds an issue and returns an empty object. */
   async parse(path: string, text: string): Promise<object> {
     if (text.length > MOST_CHARACTERS) {
       this.wrong(path, `${text.length} characters`, `at most ${MOST_CHARACTERS} characters`);

@@ -46,7 +46,7 @@ export class Login implements LoginKeeper {
   /** Logs in, once for all waiting calls, unless there was a newer login than `generation`. */
   async renew(generation: number): Promise<void> {
     if (generation !== this.generation) return;
-    // After a rejected password, never log in again automatically. After any other rejection, wait first.
+    // A rejected password stops automatic logins. After any other rejection, calls fail until the wait is over.
     const refusal = this.#refusals.current;
     if (refusal !== undefined) throw refusal;
     // Pass no caller's signal: if one caller aborts, the others still need the login.

@@ -1,11 +1,11 @@
 /**
  * Reads the pages of one list, by the cursors of its rows or by page numbers.
  *
- * Reading ends when the broker has shown that nothing follows. If that is impossible, the walk reports that the end is
- * unproven. By the broker's rule, a short page is the last page. But a server with a smaller page size also sends short
- * pages, and so does a server that lost rows. So after a short page, a walk by cursor queries again from the
- * second-to-last row. If the list is complete, the answer contains exactly the last row. An empty answer, `null` and a
- * list that started again at midnight differ from that, so the walk detects them.
+ * Reading ends when the broker has shown that nothing follows. If the broker cannot show this, the walk reports that
+ * the end is unproven. By the broker's rule, a short page is the last page. But a server with a smaller page size also
+ * sends short pages, and so does a server that lost rows. So after a short page, a walk by cursor queries again from
+ * the second-to-last row. If the list is complete, the answer contains exactly the last row. An empty answer, `null`
+ * and a list that started again at midnight differ from that, so the walk detects them.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export interface Page<Row> {
   isLast: boolean;
 }
 
-/** Returns whether an error says that an answer has no list: it is `null` or absent. */
+/** Returns whether an error means that an answer, or the list in it, is `null` or absent. */
 export function isNoAnswer(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && error.code === "no-answer";
 }
@@ -133,8 +133,8 @@ abstract class PageWalk<Row> {
     const isDoubtful = before !== undefined && !isAnchored && this.seen.has(keys[0]!);
     const isRepeated = this.seen.add(keys);
     if (isRepeated) this.fault("page-repeated", `page ${number} has the rows of an earlier page`);
-    // A repeated row is either a second identical row, or the rows have moved. Requesting the earlier page again
-    // shows which.
+    // The first row was already read. Either the list has two identical rows, or rows have moved from page to page.
+    // Requesting the earlier page again shows which.
     if (isDoubtful && !await this.#isUnmoved(before)) {
       this.fault(
         LIST_CHANGED,

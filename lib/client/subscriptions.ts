@@ -185,7 +185,7 @@ export class Subscriptions {
       // The entry exists: every watch and every `keep` uses it until the release. Each of them is released only once.
       const entry = this.#entries.get(key)!;
       if (--entry.users > 0) continue;
-      // Remove the entry even if the cancellation fails: the gateway forgets it with the next break.
+      // Remove the entry even if the cancellation fails: the gateway forgets it when the connection breaks.
       this.#entries.delete(key);
       unused.push(entry);
     }

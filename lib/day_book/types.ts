@@ -331,7 +331,7 @@ export type CheckName =
    * rows, or the broker returns the account's funds.
    */
   | "empty"
-  /** The fills that the store has of rebalancing orders agree with the exported fills. */
+  /** The exported fills of each rebalancing order have the filled quantity that the store has for the order. */
   | "rebalance"
   /** The files of the day are unchanged since the export wrote them. */
   | "files";

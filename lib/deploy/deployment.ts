@@ -62,7 +62,7 @@ export interface Deployment {
 
 /**
  * Rejects values that would end the line, the comment or the setting into which they are written. The rest of such a
- * value could run as a command. Also rejects values that a person or systemd would read differently.
+ * value could run as a command. Also rejects values with hidden characters, and values that systemd would change.
  *
  * @throws {TypeError} If a value is rejected; the message names it.
  */

@@ -1,6 +1,6 @@
 /**
- * Proves that a request was never executed. If one reading of the lists does not show the request, that proves nothing.
- * So readings are counted until {@linkcode provesAbsence} has its proof.
+ * Proves that a request was never executed. A single reading of the lists that does not show the request proves
+ * nothing. So the desk counts such readings until {@linkcode provesAbsence} has its proof.
  *
  * @module
  */
@@ -14,8 +14,10 @@ import type { Owners, Records } from "./records.ts";
 import { termsOf } from "./terms.ts";
 
 /**
- * Counts a reading of the lists that did not show an intent with an unknown outcome. Returns what is still missing for
- * the proof that the intent was not executed.
+ * Counts a reading of the lists that did not show an intent with an unknown outcome. If the proof is complete, abandons
+ * the intent.
+ *
+ * @returns What is still missing for the proof that the intent was not executed; `undefined` if its outcome is known.
  */
 export async function countAbsence(
   records: Records,
@@ -77,8 +79,8 @@ function listsOf({ operation: name, params }: Intent): readonly string[] {
 const ABSENT_READINGS = 3;
 const ABSENT_MS = 60_000;
 /**
- * The broker's time may differ by this much from one reading to the next although its clock did not go back: an answer
- * contains whole seconds, and the time from the clock to this machine varies.
+ * From one reading to the next, the broker's time may seem to go back by this much. An answer contains whole seconds,
+ * and answers take different times to arrive.
  */
 const WHOLE_SECONDS_MS = 2_000;
 /** The readings must span the request's time limit plus this time, by this machine's clock and by the broker's. */

@@ -171,9 +171,9 @@ export function withChildLists({ market, lists }: ListPlace): ListPlace {
 }
 
 /**
- * Returns which lists to read before a write. Before an order of a listing, the list of algorithmic orders comes first,
- * because algorithmic orders still need cash and shares. If it came later, a child order that is sent during the
- * reading could be missing in both lists.
+ * Returns which lists to read before a write. Before an ordinary order is placed or amended, the list of algorithmic
+ * orders is read too, because these orders still need cash and shares. It is read first: if it were read later, a child
+ * order that is sent during the reading could be missing in both lists.
  */
 export function placeBefore(operation: AnyOperation, params: unknown): ListPlace {
   const place = placeOf(operation, params);

@@ -152,8 +152,8 @@ function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean 
 }
 
 /**
- * A person may name the new order that replaced an amended order. If the intent that placed the amended order has
- * ended, makes that intent open again, so that the desk follows the new order.
+ * If a person has named a new order that replaced an amended order, makes the intent that placed the amended order open
+ * again. The desk then follows the new order. Does nothing if that intent has not ended.
  */
 async function followAgain(
   store: Store,

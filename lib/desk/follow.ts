@@ -41,7 +41,7 @@ const EXPIRED_DAYS = 2;
 const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "futures.ordersToday"];
 
 /**
- * Returns the intents that own orders of the account, and the sent intents that may have orders that are unknown yet.
+ * Returns the owners of the account's orders, and the sent intents that may have further orders, which are unknown yet.
  */
 export async function othersOf(
   records: Records,

@@ -14,8 +14,8 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 /** Returns the path of the halt file: beside a store in a file, otherwise in the working folder. */
 export function haltPath(store: string): string {
   if (isPostgresUrl(store) || store === ":memory:") return "hsgate.halt";
-  // If the store's path is a link, the halt file is beside the target of the link, like the mark file. A path that
-  // leads to a folder or a device is not resolved, because it cannot be a store.
+  // If the store's path is a link, the halt file is beside the target of the link, like the store's mark file. A
+  // path that leads to a folder or a device is not resolved, because it cannot be a store.
   return `${isOther(store) ? store : realPathOf(store)}.halt`;
 }
 

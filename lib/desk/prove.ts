@@ -335,8 +335,8 @@ export function isExplainedBy(amendment: Intent, others: readonly Intent[]): boo
 
 /**
  * Finds a later amendment of the same order that proves that an amendment was executed: the lists that were read before
- * the later amendment showed the terms that the earlier amendment requested. The order may have different terms now. If
- * the amendments between the two explain these terms, they prove nothing.
+ * the later amendment showed the terms that the earlier amendment requested. The order may have different terms now.
+ * The shown terms prove nothing if amendments between the two requested the same changes.
  */
 export function laterProofOf(amendment: Intent, later: readonly Intent[]): Intent | undefined {
   const { has, changes } = amendmentOf(amendment);
@@ -398,7 +398,8 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
 
 /**
  * If an amendment asks for more than the broker's maximum, the broker gives the order a part of the quantity and places
- * new orders for the rest. Returns these new orders. `undefined` if the lists do not prove the split:
+ * new orders for the rest. Returns these new orders; `undefined` if the lists do not prove the split. They prove it if
+ * all of these are true:
  * - the order has the requested terms, except for the quantity, and it is not smaller than before;
  * - the order itself has changed, because new orders alone may be somebody else's;
  * - the order and the new orders with the same terms have exactly the requested quantity.

@@ -104,7 +104,7 @@ function partsOf(params: object, alsoIgnored: readonly string[] = []): unknown[]
  */
 const ignored = ["clientType", "venue", "tradingHours", "session", "validDays", "displayQuantity"];
 
-/** Parameters of an amendment that it cannot change. */
+/** Parameters that an amendment may contain but cannot change. */
 const unchangeable = ["market", "symbol", "side", "orderType"];
 
 /** The start or end time of an algorithmic order that has none. */

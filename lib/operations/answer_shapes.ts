@@ -631,7 +631,7 @@ function envelope(
     if (!isListed) {
       walker.add(shown, "envelope", "differs", `the envelope has no such member; came: ${kindOf(value)}`);
     }
-    // The result of a rejection has no shape.
+    // The catalogue does not describe the result of a rejection.
     const type = name === "data" && isOk && value !== null ? operation.response : undefined;
     walker.value(inner, value, shown, type);
     if (name === "err" || name === "respCode") {

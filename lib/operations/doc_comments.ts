@@ -25,8 +25,8 @@ const tokenPattern =
 const isName = (token: string | undefined) => token !== undefined && /^[A-Za-z_$]/.test(token);
 
 /**
- * Returns the members of object literals and the constants of a module, with the comments above them. It only matches
- * brackets and does not parse TypeScript, so it requires the layout of the catalogue's source files.
+ * Returns the members of object literals and the constants of a module, with the comments above them. This scan
+ * only matches brackets and does not parse TypeScript, so it requires the layout of the catalogue's source files.
  */
 function scanMembers(source: string): Member[] {
   const members: Member[] = [];

@@ -128,7 +128,7 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   paging?: P;
   /** The socket messages, or why there are none. */
   socket: SocketMapping | Gap;
-  /** Why only the direct transport itself may make this call, for the error of other callers; absent otherwise. */
+  /** Set if only the direct transport itself may make this call: the reason, for the error that other callers get. */
   reserved?: string;
 }
 

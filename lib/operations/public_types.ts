@@ -1082,9 +1082,7 @@ export type FutureQuote = {
   openInterestChange?: string;
   /** Value of one index point. */
   multiplier?: string;
-  /**
-   * For the code of a main contract, which always means the current contract: the contract that it means now.
-   */
+  /** For a main contract's code: the code of the contract that it currently stands for. */
   mainContract?: string;
 };
 

@@ -57,7 +57,7 @@ export const futureQuoteRecord = record({
   openInterestChange: field("dailyIncrement", decimal),
   /** Value of one index point. */
   multiplier: field("multiplier", decimal),
-  /** For the code of a main contract, which always means the current contract: the contract that it means now. */
+  /** For a main contract's code: the code of the contract that it currently stands for. */
   mainContract: field("mainContractCode", text),
 }, ["FutureBasicQotExData"]);
 /** Additional quote fields of a future. */

@@ -1,6 +1,6 @@
 /**
- * Makes answers of a shape that was seen earlier. Every type, form and code of the shape occurs in at least one of
- * the answers; the values themselves are invented.
+ * Invents answers from the shape of an answer that the broker sent. A shape has the types, forms and codes of an
+ * answer, but no other values. Every type, form and code of the shape occurs in at least one of the invented answers.
  *
  * @module
  */
@@ -28,7 +28,7 @@ export interface AnswerShape {
   readonly answer: SeenAnswer;
 }
 
-/** The answers of a report's shape cannot be made or sent. The message says why. */
+/** Thrown if answers in the shape of a report cannot be made or sent. The message says why. */
 export class ShapeError extends TypeError {
   /** Name of the error class. */
   override name = "ShapeError";
@@ -74,7 +74,7 @@ export function answersOf(
     const members: unknown = JSON.parse(
       json(payload, index, room),
       (name, value) => name.startsWith("#") ? undefined : value,
-    ); // fields without a definition, which readers skip
+    ); // names with `#` are fields without a definition, which readers skip
     const isRecord = typeof members === "object" && members !== null;
     return {
       ...head,
@@ -84,8 +84,8 @@ export function answersOf(
 }
 
 /**
- * Returns the JSON of sample scalars for a place: each flag and `null` that was seen, and each code or empty
- * text. If no code was seen, the shortest and the longest sample of each form of a text or a number.
+ * Returns the JSON of sample scalars for one place of a shape: each flag and `null` that was seen, and each code or
+ * empty text. If no code was seen, the shortest and the longest sample of each form of a text or a number.
  */
 function scalars(
   { null: nulls = 0, flags: [trues, falses] = [0, 0], texts = {}, numbers = {}, codes = [] }: Seen,
@@ -112,7 +112,8 @@ function samples(lengths: NonNullable<Seen["texts"]>, forms: typeof textForms): 
 }
 
 /**
- * Returns how many records are needed to show every variant of a member. Counts one more if it was sometimes missing.
+ * Returns how many records are needed to show every variant of a member. If the member was sometimes missing, this
+ * includes a record without it.
  */
 const turns = (member: Seen, records: number) => alternatives(member) + (member.times < records ? 1 : 0);
 
@@ -127,7 +128,7 @@ function countAlternatives(seen: Seen): number {
   const { list, record } = seen;
   const lists = list === undefined ? 0 : 1 + (list.sizes[0] === 0 && list.sizes[1] > 0 ? 1 : 0);
   const records = Object.values(record?.members ?? {}).reduce(
-    (most, member) => Math.max(most, turns(member, record!.times)), // there are members
+    (most, member) => Math.max(most, turns(member, record!.times)), // a shape with members has a record
     record === undefined ? 0 : 1,
   );
   return Math.min(MOST, Math.max(1, scalars(seen).length + lists + records));

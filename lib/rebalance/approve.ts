@@ -136,7 +136,7 @@ function zoneOf({ source }: PlanRecord): string {
  * @param account The account as it is now.
  * @param progress What the plan's orders have done, if the plan was stopped earlier.
  * @throws {InvalidParamsError} If a quote, lot or number is missing or wrong; the error lists all of these. Otherwise,
- * if the holdings or the cash differ; the error lists every difference.
+ * if the holdings differ or the cash is lower; the error lists every difference.
  */
 export function checkAccount(
   plan: Plan,

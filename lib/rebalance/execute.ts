@@ -122,9 +122,9 @@ async function abandonUnsent(store: Store, { account, hash }: PlanKey, at: numbe
 }
 
 /**
- * Ends a plan whose execution belonged to a run that has ended, so nothing executes the plan any more. Sends nothing.
- * Does nothing if another process executes the plan now. Abandons the orders that were not sent. If the outcome of
- * another order is unknown, does not end the plan.
+ * Ends a running plan after the run that executed it has ended. Sends nothing. Does nothing if
+ * another process executes the plan now. Abandons the orders that were not sent. If the outcome of another order is
+ * unknown, does not end the plan.
  *
  * @param reason Why the run has ended.
  */

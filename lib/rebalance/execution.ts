@@ -95,7 +95,10 @@ const CANCEL_MS = 60_000;
 const CANCEL_AGAIN_MS = 20_000;
 /** Maximum number of cancellations that are sent for one order. */
 const MOST_CANCELS = 3;
-/** How long the cash or the holdings may fall short before the trade orders less, or (a sale) ends. */
+/**
+ * How long a trade waits for missing cash or holdings. Then it orders what is covered; a sale of which nothing is
+ * covered ends.
+ */
 const SHORT_MS = 15_000;
 /** How the reason begins if the caller's signal ended the execution. */
 export const STOPPED_BY = "it was stopped by";
@@ -544,7 +547,7 @@ export class Execution {
           continue;
         }
         cancels.set(orderId, { at: now, count: count + 1 });
-        this.#cover.forget(run.currency); // the broker gives its cash back
+        this.#cover.forget(run.currency); // the broker gives the order's cash back
         this.#report("cancelling", `order ${orderId}: ${why}`, run);
         const client = this.#clientFor(run);
         try {

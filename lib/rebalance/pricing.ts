@@ -32,7 +32,7 @@ const MID_PLACES = 6;
 /** What the broker says about a listing now. */
 export interface MarketView {
   quote: Quote | undefined;
-  /** Why the quote cannot be used: it is too old, or it has no time. */
+  /** Why the quote cannot be used: it has no time, is too old, or is ahead of the broker's clock. */
   stale: string | undefined;
   bid: Decimal | undefined;
   ask: Decimal | undefined;

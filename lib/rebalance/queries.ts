@@ -39,7 +39,7 @@ export type PlanState =
   /** Its execution ended and something remains; or it was refused, and then it cannot be approved any more. */
   | "stopped";
 
-/** Who approved a plan. */
+/** The approval of a plan. */
 export interface PlanApproval {
   by: string;
   at: number;

@@ -3,8 +3,8 @@
  *
  * For any prices, the sum of the listings' least costs, minus the cost of the limits, is a lower bound: no plan within
  * the limits has a lower drift (Lagrangian duality). {@linkcode PricedItem} and {@linkcode pricedLimits} compute this
- * bound exactly, with whole lots, fees and smallest trades. So it is never below the bound of the continuous problem.
- * {@linkcode findPrices} searches for prices with a high bound.
+ * bound exactly, with whole lots, fees and smallest trades. So it is never below the bound of the problem with
+ * fractions of lots. {@linkcode findPrices} searches for prices with a high bound.
  *
  * @module
  */

@@ -38,7 +38,10 @@ export interface Power {
   by: string;
   /** Whether the power goes beyond reading from the configured broker and writing into the folder of the run. */
   needsTrust: boolean;
-  /** Whether the power is a command that can run any file of the folders, so that trust covers all these files. */
+  /**
+   * Whether the power is a command that can run any file of the recipe's folder or of the working folder, so that trust
+   * covers all these files.
+   */
   anyFile?: boolean;
   /**
    * Whether the power is a folder that a custom step may read and write, so that its code can delete files elsewhere.

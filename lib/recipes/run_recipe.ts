@@ -44,7 +44,7 @@ export interface RecipeContext {
   /** Called with each event of the run. */
   onProgress?: (event: RecipeEvent) => void;
   /**
-   * Allows a recipe to write. This function does not check the window, and does not prevent a second run at the same
+   * Allows a recipe to write. The run does not check the window, and does not prevent a second run at the same
    * time. The runner, which has a store, does both.
    *
    * @default false

@@ -13,7 +13,7 @@ interface Alarm {
 
 interface Entry extends Alarm {
   order: number;
-  /** Whether it was cancelled. A cancelled timer stays in the heap until it is due. */
+  /** Whether it was cancelled. A cancelled timer stays in the heap until it would be the next one. */
   off: boolean;
 }
 

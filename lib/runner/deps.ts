@@ -22,7 +22,7 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   deskMachine?: Machine;
   /** Returns the calendars with the trading days of the exchanges, in their current version. */
   calendars(): Calendars;
-  /** Folder for files. */
+  /** Folder into which steps write files. */
   out: string;
   redactor: Redactor;
   /** Returns the client for a recipe, connected on first use. */

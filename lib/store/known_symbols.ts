@@ -9,12 +9,12 @@ import { distrustBeside, LIMITED } from "./distrust.ts";
 
 /** Maximum number of order writes that are read, newest first. */
 const MOST_INTENTS = 500;
-/** Maximum length of an order write's parameters, in characters. */
+/** Number of characters that are read from the start of an order write's parameters. */
 const MOST_PARAMS = 10_000;
 
 /**
- * Returns the symbols of order writes, each once, newest first. Empty if the path is not a regular file, or the file
- * has no table of order writes.
+ * Returns the symbols of order writes, each once, newest first. Empty if the path is not a regular file, if SQLite must
+ * not open it because of a file beside it, or if the file has no table of order writes.
  *
  * @throws If the path does not exist, if the file is not a readable database, or if another process has locked it.
  */

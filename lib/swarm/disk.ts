@@ -208,7 +208,7 @@ const WAL_HEADER = 32;
  * Returns the files that a power cut leaves when it strikes during a commit. A part of what the commit has written to
  * the log is missing. If the store does not wait for the disk at each commit, earlier commits are missing, too.
  *
- * @param part How much is written, at least 0 and below 1.
+ * @param part Fraction of the commit's bytes that is written, at least 0 and below 1.
  * @returns `undefined` if the commit has written less than two bytes to the log, or has also changed the database.
  */
 export function tornStore(

@@ -323,9 +323,9 @@ export const invariants = {
 } satisfies Record<string, Invariant>;
 
 /**
- * The lists that the desk reads before a request may not show an order that the owner placed at most this long before
- * the request. Then nobody can distinguish this order from the request's own order. One second is added, because the
- * broker's lists show whole seconds.
+ * An order that the owner placed at most this long before a request can be missing from the lists that the desk reads
+ * before the request. Then nobody can distinguish this order from the request's own order. One second is added, because
+ * the broker's lists show whole seconds.
  */
 const JUST_BEFORE_MS = PLACED_BEFORE_MS + 1_000;
 

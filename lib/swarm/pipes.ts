@@ -1,8 +1,9 @@
 /**
  * Simulates the connections of a world: in-memory pipes with the methods of `Deno.TcpConn`, and listeners.
  *
- * Bytes arrive in order, after a latency. A fault can cut a connection after some bytes, make it half-open, slow it
- * down, or deliver some bytes twice. When a process dies, its machine closes its connections.
+ * Bytes arrive in order, after a latency. A fault can prevent a connection, cut it after some bytes, or affect the
+ * bytes of one direction: lose them, delay them, or deliver each chunk twice. When a process dies, its machine closes
+ * its connections.
  *
  * @module
  */
@@ -31,7 +32,7 @@ export class Network {
   #clientPort = 40_000;
   /** Returns the fault of a new connection; `undefined` for a connection without one. */
   faultOf: (port: number) => PipeFault | undefined = () => undefined;
-  /** The connections that are open. */
+  /** The open ends of all connections. */
   readonly pipes = new Set<Pipe>();
 
   constructor(world: World) {

@@ -73,7 +73,7 @@ export class Swarm {
   readonly strikes: Strikes;
   /** Errors that no code has handled. */
   readonly unhandled: unknown[] = [];
-  /** When the recipes may write, Unix milliseconds. */
+  /** When each recipe may write, by the recipe's name; Unix milliseconds. */
   readonly windows: ReadonlyMap<string, readonly { from: number; to: number }[]>;
   /** Limits of the values of an order and of a day. The invariants check them independently of the desk. */
   readonly caps: { readonly order: Decimal; readonly day: Decimal };
@@ -141,7 +141,7 @@ export class Swarm {
   async begin(): Promise<void> {
     await this.truth.open();
     const [first] = this.#options.pace.awake.flat();
-    const delayMs = Math.max(0, first!.from - this.world.now); // each day has a period
+    const delayMs = Math.max(0, first!.from - this.world.now); // each day has a period in which the programs run
     if (!this.#options.isSole) this.#launch("trader", trade, delayMs + 2_000);
     for (let number = 1; number <= this.#options.schedulers; number++) {
       this.#launch(`scheduler-${number}`, schedule, delayMs + 3_000 * number);
@@ -213,7 +213,7 @@ export class Swarm {
     this.strikes.watch(process);
     process.run(() =>
       void main(process, this.#shared).catch((error) => {
-        // A program that cannot start ends, for example because the disk is full.
+        // A program ends if it cannot start, for example because the disk is full.
         this.world.note(process, `ended: ${error instanceof Error ? error.message : error}`);
         if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) this.unhandled.push(error);
         process.kill();

@@ -51,7 +51,7 @@ export interface ProgramDeps {
   recipes: readonly CompiledRecipe[];
   /** Whether no fault strikes any more. */
   isQuiet(): boolean;
-  /** Called when another device has taken over the login of a scheduler. */
+  /** Called when the login of a scheduler was taken over or rejected. */
   onLoginLost(): void;
   /** Errors that no code has handled. */
   unhandled: unknown[];
@@ -115,7 +115,7 @@ export async function trade(process: Process, deps: ProgramDeps): Promise<void> 
   }
 }
 
-/** Returns the open orders that a program has placed. */
+/** Returns the open orders that any program of the world has placed, without the owner's orders. */
 async function openOrders(client: Trader, { truth }: ProgramDeps): Promise<Order[]> {
   return (await client.orders.today({ market: "hk", limit: PAGE_ROWS }).toArray()).filter((
     { status, orderId },
@@ -232,8 +232,8 @@ export async function schedule(process: Process, deps: ProgramDeps): Promise<voi
     secret: () => Promise.reject(new TypeError("a world has no secrets")),
     onSchedulerEvent: (event) => {
       if (event.type === "tick") return;
-      // A run whose write has an unknown outcome ends with that reason, even if it also lost the login. Then only the
-      // `held` events of the runs that the lost login blocks show the loss.
+      // If the outcome of a run's write is unknown, the run ends with that reason, even if its login was lost too. Then
+      // only `held` events show the loss of the login: the events of other runs, which that login blocks.
       if (event.type === "held" && ["displaced", "login"].includes(event.because)) deps.onLoginLost();
       const about = "runKey" in event ? ` ${event.runKey}` : "";
       const why = event.type === "error"

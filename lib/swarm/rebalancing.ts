@@ -39,7 +39,7 @@ export async function drawRebalancing(
   const random = randomFrom(seed * 7 + 4);
   if (random() >= (isSole ? SHARES.sole : isShort ? SHARES.short : SHARES.full)) return [];
   const below = (most: number) => Math.floor(random() * most);
-  const one = <T>(from: readonly T[]): T => from[below(from.length)]!; // less than the length
+  const one = <T>(from: readonly T[]): T => from[below(from.length)]!; // the index is below the length
   const market = new SimulatedMarket({ seed });
   const drawn: Rebalancing[] = [];
   for (const [index, start] of STARTS.entries()) {
@@ -100,13 +100,13 @@ export async function drawRebalancing(
   return drawn;
 }
 
-/** An order of a plan that the broker has accepted. */
+/** An order that a plan has placed and the broker has accepted. The broker may have split it into several orders. */
 export interface PlanOrder {
   intent: Intent;
   orders: readonly TrueOrder[];
 }
 
-/** Returns the orders of plans that the broker has accepted. */
+/** Returns the orders that plans have placed and the broker has accepted. */
 export function planOrdersOf(
   intents: ReadonlyMap<string, Intent>,
   executedByIntent: ReadonlyMap<string, Executed>,

@@ -41,7 +41,7 @@ export interface SeedOptions {
   signal?: AbortSignal;
 }
 
-/** How many times each fault struck in each state of an intent, with keys such as `unknown lost-answer`. */
+/** How many times each fault struck while an intent was in each state, with keys such as `unknown lost-answer`. */
 export type Coverage = Map<string, number>;
 
 /** Result of a seed. */
@@ -174,7 +174,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     let [writes, changes, unhandledCount] = [0, 0, 0];
     const step = async () => {
       if (swarm.strikes.torn !== undefined) {
-        // Every program is dead. SQLite itself must find out what the log still contains.
+        // Every program is dead. SQLite itself must find out which commits the write-ahead log still contains.
         await store![Symbol.asyncDispose](); // opened when the world started
         writeStore(swarm.store, swarm.strikes.torn);
         swarm.strikes.torn = undefined;
@@ -202,7 +202,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     for (const [day, { date, openAt, closeAt }] of sessions.entries()) {
       await until(openAt - 10 * MINUTE);
       money ??= new MoneyCheck(swarm.truth);
-      const awake = pace.awake[day]!; // it has a list for each session
+      const awake = pace.awake[day]!; // `pace.awake` has a list for each session
       for (const [index, { to }] of awake.entries()) {
         await until(to);
         swarm.suspend(awake[index + 1]?.from ?? closeAt - QUIET_MS);
@@ -227,7 +227,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       );
       for (const each of await plansOf(store, { account: swarm.truth.account, limit: 100 })) {
         if (known.has(each.hash)) continue;
-        // The report of such a plan counts the fills of the owner's order.
+        // Do not check a plan with a mistaken order: its report counts the fills of an order of the owner.
         const what = mistaken.has(each.hash) ? undefined : badEnding(each, checker.planOrders, unresolved);
         if (what !== undefined) fail({ invariant: "plan-ending", what });
         if (each.state !== "running") known.add(each.hash);
@@ -247,7 +247,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
           swarm.people.decide(checker.claims);
           await until(world.now + MINUTE);
         }
-        swarm.passNight(nights(), pace.awake[day + 1]![0]!.from); // each session has a period
+        swarm.passNight(nights(), pace.awake[day + 1]![0]!.from); // each session has at least one period
         await until(night);
       }
       const difference = failure === undefined && !signal?.aborted ? money.check(date) : undefined;

@@ -43,7 +43,7 @@ export class Strikes implements FaultTarget {
   isQuiet = false;
   /** Called after a fault has struck. */
   onStruck: (kind: FaultName) => void = () => {};
-  /** Returns whether an intent is in a state. */
+  /** Returns whether any intent is in a state. */
   has: (state: IntentState) => boolean = () => false;
   /** The files of the store after a power cut. The store must be replaced by them before anything continues. */
   torn: ReturnType<typeof readStore> | undefined;

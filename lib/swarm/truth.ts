@@ -71,7 +71,7 @@ export interface TruthOptions {
   mostLots: number | undefined;
   /** Whether the broker's lists still show orders as open after they have ended with the market's day. */
   hidesLapses: boolean;
-  /** While orders are open, interval at which the broker sends pushes of what has happened. */
+  /** Interval at which the broker checks the market and sends pushes while orders are open, milliseconds. */
   roundMs: number;
   /** Whether the available cash is recorded. */
   keepsCash: boolean;
@@ -280,7 +280,7 @@ export class Truth {
     this.#roundSoon();
   }
 
-  /** While orders are open, lets the broker process them from time to time. */
+  /** Makes the broker check the market and send pushes after `roundMs`, and again as long as orders are open. */
   #roundSoon(): void {
     if (this.#isRoundDue) return;
     this.#isRoundDue = true;

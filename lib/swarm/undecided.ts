@@ -87,9 +87,11 @@ const isOfEarlierDay = ({ placedAt }: TrueOrder, intent: Intent): boolean =>
   dayOfLists("hk", placedAt) < dayOfLists("hk", sinceOf(intent));
 
 /**
- * An intent to place or amend an order has requested terms. Returns whether the lists may never show these terms,
- * because the owner has amended the order. Returns false if the outcome is known, except for a placement that is
- * acknowledged, or that has not ended and lacks a part of its split order: the desk may still not know these orders.
+ * Returns whether the lists may never show the terms that an intent has requested, because the owner has amended its
+ * order. This is possible only while the desk may not know all orders of the intent:
+ * - The outcome of the placement or amendment is unknown.
+ * - The placement is acknowledged.
+ * - The placement is working or partly filled, and the desk does not know a part of its split order.
  */
 function isHiddenByOwner(
   { id, kind, state, params, orderIds: known }: Intent,
@@ -110,7 +112,8 @@ function isHiddenByOwner(
  * Returns whether the desk has recorded an order of the owner as an order of an intent, and nobody could notice this
  * mistake. The owner placed an order with the intent's terms before the lists showed the intent's own order. In
  * addition, one of three things happened:
- * - The owner amended the intent's order. The other order of the owner may then also be for the remaining quantity.
+ * - The owner amended the intent's own order. Then the owner's other order may have only the quantity that the intent
+ *   still lacks.
  * - The intent's request never reached the broker.
  * - The request reached the broker only after the desk had recorded the owner's order as the intent's order.
  */

@@ -158,7 +158,7 @@ class GatewayTransport implements Transport {
     const path = rawPath(group, name);
     refuseReadOnly(this, path);
     const context = await rawContext(path, this.name);
-    // The answer to an unknown operation may have any length.
+    // The operation may be a read with a long answer, so the lower limit for writes does not apply.
     const most = this.#maxAnswerBytes;
     return openEnvelope(context, await this.#post(context, path, params, options, most));
   }

@@ -83,9 +83,11 @@ function nameSaid({ text, code }: Refused): ResponseCode | undefined {
 }
 
 /**
- * Returns whether an answer proves that a write was rejected before it was executed. Only two kinds of answers prove
- * that. One is a listed code with this meaning, without a text or with one of its documented texts. The other is the
- * text for a closed market. Any other text proves nothing, even if it starts with a listed code.
+ * Returns whether an answer proves that a write was rejected before it was executed. An answer that also contains a
+ * result proves nothing. Otherwise two kinds of answers prove a rejection:
+ * - A listed code with this meaning. If the code is not a separate member but the start of the text, the rest of the
+ *   text must be empty or begin with one of the documented texts of the code.
+ * - The text for a closed market.
  */
 function refusesWrite(refused: Refused): boolean {
   if (refused.hasResult) return false;

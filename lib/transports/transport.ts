@@ -31,7 +31,10 @@ export interface CallOptions {
   onWire?: (answer: WireAnswer) => void;
   /** Called before the request is sent, with each secret in it: plain, and encrypted as it is sent. */
   onSecret?: (secret: string) => void;
-  /** The client awaits it right before it sends a write, after any login. If it rejects, the write is not sent. */
+  /**
+   * Called by the client right before it sends a write, after any login. The client waits for the result. If the
+   * callback throws or rejects, the write is not sent.
+   */
   beforeWrite?: () => void | Promise<void>;
   /**
    * Called by the transport right before the first byte of a write leaves; nothing can happen in between. If it throws,

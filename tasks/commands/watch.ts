@@ -22,7 +22,7 @@ export const watch = command({
   usage: "SYMBOL…",
   args: [1, 200],
   details: `The table shows the latest quote of each symbol, with the best bid and ask. Times are Hong
-Kong time (HKT). Below it are the changes of orders,
+Kong time (HKT). Below the table are the changes of orders,
 which arrive without a subscription. Without a terminal each change is one line. Ctrl-C ends
 the command and its subscriptions.
 

@@ -53,9 +53,9 @@ interface NamedType {
   text: string;
 }
 
-/** Code tables that a type names, in the order of their first use. */
+/** Code tables that the written types use, in the order of their first use. */
 const usedTables = new Map<Dictionary, NamedType>();
-/** Named records that a type names, in the order of their first use. */
+/** Named records that the written types use, in the order of their first use. */
 const usedRecords = new Map<FieldsInfo, NamedType>();
 /** Texts of the records without a name, with the place of their first use. */
 const unnamed = new Map<string, string>();
@@ -92,7 +92,7 @@ function readFolder(folder: string): string {
   return [...Deno.readDirSync(url)].map(({ name }) => Deno.readTextFileSync(new URL(name, url))).join("\n");
 }
 
-/** Returns the name of a code table's type, which lists all its names. */
+/** Returns the name of the type that lists all names of a code table. Writes that type at its first use. */
 function tableOf(table: Dictionary): string {
   const name = tableNames.get(table);
   if (name === undefined) throw new TypeError(`Cannot write the type of "${table.wire}": no such code table`);
@@ -110,7 +110,7 @@ function tableOf(table: Dictionary): string {
 
 const quoted = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(" | ");
 
-/** Returns the type of a value; `isSent` for a parameter. */
+/** Returns the type of a value. `isSent` is true for a parameter, and false for a member of an answer. */
 function typeOf(type: ValueType<unknown>, place: string, isSent: boolean): string {
   const shape = type.shape();
   if (type.isList && !type.fields && shape.kind === "list") return listText(scalarOf(type, shape.of));

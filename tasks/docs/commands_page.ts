@@ -1,5 +1,5 @@
 /**
- * Writes the reference page of the command line from the descriptions of the commands.
+ * Writes the reference page of the command line from the descriptions of the commands, and the page of the glossary.
  *
  * @module
  */

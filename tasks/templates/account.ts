@@ -1,7 +1,8 @@
 /**
  * Creates the simulated account that the scripts and the notebook read. It connects to no broker.
  *
- * Each script creates its own account. All these accounts are equal, because the seed determines their content.
+ * Each script creates its own account. Accounts that are created on the same day have the same history, because the
+ * seed and the date determine it.
  *
  * @module
  */

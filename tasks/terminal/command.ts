@@ -54,8 +54,8 @@ export interface Description<F extends Flags> {
   /** Shared flags that this command does not accept. */
   without?: readonly (keyof typeof sharedFlags)[];
   /**
-   * `false` if the command needs no trading days, so it does not read the file of calendar overrides. `"itself"` if its
-   * body reads the file, because it continues without a file that is not trusted or is damaged.
+   * `false` if the command needs no trading days, so it does not read the file of calendar overrides. `"itself"` if the
+   * body reads that file, because the command continues even if the file is damaged or not trusted.
    */
   calendars?: false | "itself";
   /**

@@ -46,7 +46,7 @@ const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "fu
 
 /**
  * Returns the result of a market's checks: `ok`, or the number of differences. The number before `n/a` counts the
- * checks that hsgate could not make for every row.
+ * checks that hsgate could not make, or not for every row.
  */
 export function checksOf({ differences, notCheckable }: MarketResult): string {
   const result = differences === 0 ? "ok" : `${differences} differ`;

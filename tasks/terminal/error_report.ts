@@ -131,7 +131,7 @@ function isOfSystem(error: unknown): error is Error {
  */
 const OF_SYSTEM = /^([^\n]+?) \(os error \d+\)(?:: (\w+) '([^\n]*)')?$/;
 
-/** Only the store uses SQLite. */
+/** Returns whether an error comes from SQLite, and so from the store. */
 const isOfSqlite = (error: Error) => "code" in error && error.code === "ERR_SQLITE_ERROR";
 
 /** Verbs for the names of file operations in Deno's messages. */

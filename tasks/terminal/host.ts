@@ -25,7 +25,7 @@ export interface OutOptions {
    * For JSON: returns whether hsgate has chosen the name of a member. Such a name is not hidden, even if a
    * secret has the same text.
    *
-   * @default every name of letters only
+   * @default true for each name that consists only of letters
    */
   isOwnName?: (name: string) => boolean;
 }

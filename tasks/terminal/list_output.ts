@@ -82,7 +82,7 @@ export interface Listing<Row> {
   data?: (row: Row) => unknown;
   /** Returns the document of `--json`. @default the list of the rows */
   json?: () => unknown;
-  /** The text instead of a table without rows; not used with `lines`. */
+  /** Text that is printed if the table has no rows. Not used if `lines` is set. */
   empty: string;
   /** Returns the lines of the table, if the command adds something to a plain table. */
   lines?: () => readonly string[];

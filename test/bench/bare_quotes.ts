@@ -8,7 +8,8 @@ import protobuf from "protobufjs";
 import { definitionFiles } from "../../lib/wire/definitions.ts";
 
 /**
- * Length of the header, and positions in the header: of the body's length, and of the signature over the plain body.
+ * Length of the header. The constants after it are positions in the header: of the body's length, and of the signature
+ * over the plain body.
  */
 const HEADER = 151;
 const LENGTH_AT = 10;

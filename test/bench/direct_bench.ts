@@ -23,7 +23,7 @@ const CALLS = 1000;
 const flags = ["--seed", "1", "--days", "5", "--platform-port", "0", "--trade-port", "0", "--hq-port", "0"];
 await using forOurs = await startSimulator(flags);
 await using forFloor = await startSimulator(flags);
-// The simulator prints the members of platform and gateway; `tasks/sim.ts` documents them.
+// The simulator prints the members of platform and gateway; `tasks/commands/sim.ts` documents them.
 const platformOf = (info: unknown) => info as PlatformInfo;
 
 function optionsOf(info: PlatformInfo): DirectOptions {
@@ -95,8 +95,8 @@ report({
 });
 
 /**
- * Folder of the one-call scripts, whose start is measured. The floor is a script with the client that the tests of the
- * simulator use: it has only `node:crypto` and hand-made bytes, and shares no code with the toolkit.
+ * Folder of the one-call scripts, whose start is measured. The script of the floor uses the client of the simulator's
+ * tests. That client has only `node:crypto` and hand-made bytes, and shares no code with the toolkit.
  */
 const folder = await Deno.makeTempDir({ prefix: "hsgate-bench-" });
 const root = new URL("../../", import.meta.url);

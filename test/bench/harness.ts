@@ -109,7 +109,7 @@ export async function startSimulator(flags: readonly string[] = []): Promise<Sim
     if (done) throw new Error("Cannot start the simulator: it ended before it was ready");
     line += value;
   }
-  // The simulator prints exactly these members; `tasks/sim.ts` documents them.
+  // The simulator prints these members; `tasks/commands/sim.ts` documents them.
   const info = JSON.parse(line.slice(0, line.indexOf("\n"))) as SimulatorInfo;
   return {
     info,

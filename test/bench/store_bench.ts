@@ -289,8 +289,7 @@ function schedulerOf(
 
 async function measureCommits(pair: Pair, kind: Kind): Promise<void> {
   // SQLite is measured in processor time, whose clock is coarse, so its rounds are long. PostgreSQL is measured in
-  // elapsed
-  // time, so its rounds are short: then other work on the machine does not disturb every round.
+  // elapsed time, so its rounds are short: then other work on the machine does not disturb every round.
   const COMMITS = kind === "sqlite" ? 50 : 5;
   const rounds = new Rounds();
   let key = 0;

@@ -162,7 +162,7 @@ Deno.test("rerun, approve and backfill never use another recipe than the recipe 
   await Deno.writeTextFile(`${w.path}/book.yaml`, text.replace("name: book", "name: other"));
   await refused(["rerun", key], 'Cannot find "book"');
   await refused(["approve", key], 'Cannot find "book"');
-  // A second file has the name, and comes first in the folder.
+  // A second file contains a recipe of the same name, and comes first in the folder.
   await Deno.writeTextFile(`${w.path}/book.yaml`, text);
   await Deno.writeTextFile(`${w.path}/aaa.yaml`, text);
   const both = `"${w.path}/aaa.yaml" and "${w.path}/book.yaml" have this name`;

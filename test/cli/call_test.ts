@@ -109,7 +109,7 @@ Deno.test("call --columns shows the named members without cutting them, and reje
     { env },
   );
   assert(/^available +\d+\.\d\d\ntotalAssets +\d+\.\d\d\n$/.test(piped.out), piped.out);
-  // --columns accepts only members of the answer itself. For a list inside the answer, the text names only --json.
+  // --columns accepts only members of the answer itself. For a list inside the answer, the hint names only --json.
   const inner = await cli(["call", "futures.holdings"], { env, columns: 60 });
   assert(
     /\n\(omitted: .*; --json prints all\)\n$/.test(inner.out) && !inner.out.includes("--columns"),

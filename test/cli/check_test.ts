@@ -240,7 +240,7 @@ const cancelling = (head: string) =>
   `name: cancel\n${head}\nsteps:\n  - { id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }\n`;
 const WINDOW = "window: XHKG.open+5m..XHKG.close-10m";
 
-Deno.test("check rejects schedules whose slots are never in the window, and shows the times of a day", async () => {
+Deno.test("check rejects a schedule whose slots are never in the window, and shows the times of slot and window on one day", async () => {
   const lineOf = async (head: string) => {
     await using dir = await folder({ "cancel.yaml": cancelling(head) });
     const { code, out, err } = await cli(["check", dir.path, "--now", NOW]);

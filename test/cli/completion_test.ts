@@ -182,7 +182,7 @@ Deno.test("complete() names the topics of the help", async () => {
   assertEquals(await ofHelp("glo"), []);
 });
 
-Deno.test("completion names the symbols of the local store, reads only the folder, and waits for no pipe", async () => {
+Deno.test("completion names the symbols of the store in the working folder, reads nothing outside it, and waits for no pipe", async () => {
   await using gateway = await simulate();
   await using dir = await tempFolder();
   const env = { ...envOf(gateway), ...storeEnv(dir) };

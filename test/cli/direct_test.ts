@@ -79,7 +79,7 @@ Deno.test("tradeServer and hqServer override the platform's answer", async () =>
 });
 
 for (const style of ["form", "query"]) {
-  Deno.test(`parameterStyle "${style}" reaches the platform`, async () => {
+  Deno.test(`a call with parameterStyle "${style}" sends its parameters in this style, and succeeds`, async () => {
     await using at = await world();
     const queries: string[] = [];
     await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {

@@ -26,7 +26,7 @@ interface Examined {
   code: number;
   ok: boolean;
   findings: CheckResult[];
-  /** The last finding of a check, `text -> advice`. */
+  /** Returns the last finding of a check as `text -> advice`. */
   of(check: string): string;
 }
 

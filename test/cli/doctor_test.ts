@@ -139,7 +139,10 @@ Deno.test("doctor says that there is no trade login, and ends with 6", async () 
   );
 });
 
-/** Counts the trade logins that arrive at a gateway. A delay of zero changes nothing else. */
+/**
+ * Returns a function that counts the trade logins that have arrived at a gateway. The fault for this delays a login by
+ * 0 ms, so it changes nothing.
+ */
 function countLogins({ faults }: Awaited<ReturnType<typeof simulate>>): () => number {
   faults.arm({ kind: "delay", ms: 0, when: "request", operation: "account.login", times: 1000 });
   return () => faults.struck("delay");

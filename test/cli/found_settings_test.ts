@@ -171,7 +171,7 @@ Deno.test("trust hides only the password of an address, and shows every path as 
     const { out } = await w.hsgate(["trust", FILE, "--yes"], text);
     assertStringIncludes(out, "store: postgres://u:[hidden]@db.example/h?password=[hidden]&x=1 (");
   }
-  // What looks like a host after a path is not the host.
+  // The part after an @ in a path looks like a host, but it is not the host of the address.
   const { out: other } = await w.hsgate(
     ["trust", FILE, "--yes"],
     "gatewayUrl: http://evil.example:80/a@good/\n",
@@ -183,7 +183,7 @@ Deno.test("trust hides only the password of an address, and shows every path as 
   assertStringIncludes(list.out, codes);
 });
 
-Deno.test("a settings file has limits: nobody can trust a value that is not shown as a whole, or wait for a long file", async () => {
+Deno.test("a settings file is rejected if a value is too long to be shown as a whole, or if the whole file is too long", async () => {
   await using w = await world();
   const long = await w.hsgate(["trust", FILE, "--yes"], `store: "/${"x".repeat(20_000)}/evil.db"\n`);
   assertEquals(long.code, 2, long.out);

@@ -51,7 +51,7 @@ async function run(words: readonly string[]): Promise<void> {
 
 let lines = 0;
 for (const command of commands) {
-  if (["sim", "demo"].includes(command.name)) continue; // they read no file, and would start
+  if (["sim", "demo"].includes(command.name)) continue; // both would start a simulator
   const all = how === "named" ? namedLines(command) : [[...command.name.split(" "), ...plainArgs(command)]];
   for (const words of all) {
     await run(words);

@@ -152,7 +152,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "linkedOutside() accepts a link of a path outside the working folder if the link stays in the folder of the path",
+    "for a path outside the working folder, linkedOutside() accepts a link that stays in the folder of that path",
   ignore,
   async fn() {
     await using at = await place();

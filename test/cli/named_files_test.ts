@@ -263,14 +263,14 @@ Deno.test("a command that can run any file is rejected in a folder with too many
       ["get-token", "--home", from],
       ["get-token", "-rtools"],
       ["get-token", ".."],
-      // Their own languages can start programs, and can load files under shorter names.
+      // These programs have languages that can start programs, and can load a file by its name without the ending.
       ["sed", "1emake", "/etc/hostname"],
       ["gawk", "-f", "token"],
       ["jq", "-f", "token.jq"],
       // An interpreter in a folder of the user is still an interpreter.
       ["/home/me/.pyenv/shims/python3", "/home/me/token.py"],
       ["/home/me/.nvm/bin/npm", "run"],
-      // The named file may be a configuration that starts another one.
+      // The named file may be a configuration that starts another program.
       ["ssh", "-Fg.sh", "host"],
       ["curl", "-Kg.sh"],
       ["openssl", "version", "-config=g.sh"],
@@ -451,7 +451,7 @@ Deno.test("a step with permission for a folder cannot make a link, in any way", 
   assertEquals([...Deno.readDirSync(`${w.dir}/data`)], [], out);
 });
 
-Deno.test("trust covers a file that an argument names after an option or a sign, or by a pattern of the shell", async () => {
+Deno.test("trust covers a file that an argument names after an option, after a character such as @, or by a shell pattern", async () => {
   await using dir = await folder();
   const from = await Deno.realPath(dir.path);
   await Deno.mkdir(`${from}/data`);

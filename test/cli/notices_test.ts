@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { cli, envOf, folder, simulate, trustAll } from "./support.ts";
 
-/** An address at which no program listens. */
+/** Returns a port on which no program listens. */
 function deadPort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;

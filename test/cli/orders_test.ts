@@ -113,7 +113,7 @@ Deno.test("buy shows the order in words and asks; a no sends nothing, a yes send
   assertEquals((await at.atBroker()).length, 1);
 });
 
-Deno.test("the words before an order show what the market ignores, and cash only in the order's own currency", async () => {
+Deno.test("the text above the question shows what the market ignores, and cash only in the order's own currency", async () => {
   await using at = await testAccount();
   const wordsOf = async (operation: string, params: object) => {
     const { err } = await at.run(["call", operation, JSON.stringify(params)], { answer: "n" });
@@ -128,7 +128,7 @@ Deno.test("the words before an order show what the market ignores, and cash only
   assertMatch(sale, /value +about 2\d\d\d\.\d\d USD\n/);
   const stop = { orderType: "stop-loss-limit", triggerValue: "900", validDays: "5" };
   const waits = await wordsOf("orders.place", { ...order, price: "901", ...stop });
-  assertMatch(waits, /cash +\d+\.\d\d USD available; the order needs it when it is triggered\n/);
+  assertMatch(waits, /cash +\d+\.\d\d USD available; the order needs cash only when it triggers\n/);
   const hk = {
     ...order,
     market: "hk",
@@ -288,7 +288,7 @@ Deno.test("amend and cancel name the command for a futures order, and send nothi
   assertEquals((await at.run(["call", "futures.cancel", params, "--yes"])).code, 0);
 });
 
-Deno.test("buy says whether the answer was lost or does not tell the outcome", async () => {
+Deno.test("buy distinguishes a lost answer from an answer that does not show the outcome", async () => {
   for (const [fault, isLost] of [["busy", false], ["http-error", false], ["lost-answer", true]] as const) {
     await using at = await testAccount();
     at.gateway.faults.arm({ kind: fault, operation: "orders.place" });
@@ -304,7 +304,7 @@ Deno.test("buy says whether the answer was lost or does not tell the outcome", a
   }
 });
 
-Deno.test("cancel ends with 5 if the outcome of one cancellation is unknown, whatever happened before to another", async () => {
+Deno.test("cancel ends with 5 if the outcome of one cancellation is unknown, whatever the outcome of an earlier one", async () => {
   await using at = await testAccount();
   const { orderIds: [filled] } = await at.json(["sell", "400", "00005.HK", "--limit", "95", "--yes"]);
   const { orderIds: [open] } = await at.json([...BUY, "--yes"]);

@@ -44,7 +44,7 @@ Deno.test("call of an algorithmic order shows the strategy, the quote, the value
   assertStringIncludes(err, "Send this order? [y/N] ");
 });
 
-Deno.test("fills reads the markets of the latest intents, and orders shows the word any as the price of a market order", async () => {
+Deno.test('fills reads the markets of the latest intents, and orders shows "any" as the price of a market order', async () => {
   await using files = await folder();
   const clock = new ManualClock(US_MORNING);
   await using gateway = await simulate({ clock });

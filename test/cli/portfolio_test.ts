@@ -191,7 +191,7 @@ type Member = Exclude<keyof PortfolioHolding, "missing">;
 interface Missing {
   what: string;
   markets?: string;
-  /** The broker rejects the first call of this operation. */
+  /** Operation whose first call the broker rejects. */
   rejects?: string;
   /** Changes a member of an answer; `undefined` removes the member. */
   change?: (name: string, value: unknown) => unknown;

@@ -103,7 +103,7 @@ Deno.test("export-day-book fails if rows of its files contain a secret, names th
 Deno.test("export-day-book reports the days before the one at which it stopped", async () => {
   await using dir = await folder({});
   await Deno.mkdir(`${dir.path}/books/2025-08-14`, { recursive: true });
-  const { code } = await runBook(dir.path, "2025-08-14"); // the second folder is not a day book
+  const { code } = await runBook(dir.path, "2025-08-14"); // the folder of this day exists, but no export wrote it
   assertEquals(code, 1);
   assertEquals(
     (await rowsOf(`${dir.path}/l.db`)).map(({ business_day }) => business_day),

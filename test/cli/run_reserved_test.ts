@@ -13,7 +13,7 @@ steps:
     uses: orders.place
     with: { market: hk, symbol: "00700.HK", side: buy, quantity: "100", price: "400", orderType: enhanced-limit }
 `;
-/** Makes the scheduler make a pass every second. */
+/** A recipe for which the scheduler makes a pass every second. */
 const beat =
   "name: beat\nschedule: { every: 1s }\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n";
 /** Stores of tests are in a temporary folder, and the order is far from the market so that it does not fill. */

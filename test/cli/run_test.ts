@@ -181,7 +181,7 @@ Deno.test("Connections.isSoleLogin() returns true only for the direct transport,
       env: (name: string) => env[name],
       readFile: () => Promise.resolve(undefined),
       note() {},
-    } as unknown as Host; // all that loading settings uses
+    } as unknown as Host; // loading settings uses only these members
     await using connections = await Connections.open({}, host);
     return connections.isSoleLogin(recipe);
   };
@@ -198,7 +198,7 @@ Deno.test("Connections does not send the trade password of direct-transport sett
       env: (name: string) => (env as Record<string, string>)[name],
       readFile: () => Promise.resolve(undefined),
       note() {},
-    } as unknown as Host; // all that loading settings uses
+    } as unknown as Host; // loading settings uses only these members
     await using connections = await Connections.open({}, host);
     return connections.passwordMarkOf(recipe, "salt") !== undefined;
   };
@@ -214,7 +214,7 @@ Deno.test("Connections.accountOf() returns one name for each gateway and each tr
     env: () => undefined,
     readFile: () => Promise.resolve(undefined),
     note() {},
-  } as unknown as Host; // all that loading settings uses
+  } as unknown as Host; // loading settings uses only these members
   const accountOf = async (gateway: string, recipe: typeof simulator) => {
     await using connections = await Connections.open({ gateway }, host);
     return connections.accountOf(recipe);
@@ -891,7 +891,7 @@ Deno.test("showRun() redraws its own lines, prints other lines above them, and e
     columns = 10;
     show.line("narrow");
     assertEquals(drawn.at(-2), "\x1b[7A\r\x1b[Jnarrow\n");
-    columns = 0; // while it is being resized
+    columns = 0; // as while a user resizes the terminal
     show.line("none");
     assert(drawn.at(-1)!.includes("funds"));
   }

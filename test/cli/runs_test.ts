@@ -233,7 +233,10 @@ Deno.test("store verify ends with 7 for a file that is damaged, cut off or not a
     const verified = await cli(["store", "verify", ...store]);
     assertEquals(verified.code, 7, verified.err);
     assertStringIncludes(verified.out, `${file}: ${fault}`);
-    assertStringIncludes(verified.err, "move this file elsewhere, and copy the last backup to its old place");
+    assertStringIncludes(
+      verified.err,
+      "move this file elsewhere, and copy the last backup to the path of this file",
+    );
     const json = JSON.parse((await cli(["store", "verify", "--json", ...store])).out);
     assertEquals([json.ok, json.faults.length > 0], [false, true]);
     // The command wrote nothing to the file that it verified.

@@ -59,7 +59,7 @@ function* linesOf(command: Command, address: string): Generator<string[]> {
   yield [...name, address, "--help"];
 }
 
-/** Flags of the simulator. `sim` parses them itself, so the table of commands lacks them. */
+/** Flags of the simulator that this program tries, and a flag that does not exist. */
 const simFlags = ["http-port", "hostname", "names", "clock", "seed", "allowed-ips", "info", "unknown"];
 
 /** Runs a command line, and stops it after its first line or after 100 ms, because some commands run without end. */
@@ -88,7 +88,7 @@ const variables = [
 let lines = 0;
 for (const address of addresses) {
   for (const command of commands) {
-    // `sim` gets each of its own flags, with free ports.
+    // `sim` gets each of these flags together with an invalid port, so that it does not start.
     if (command.name === "sim") {
       for (const flag of simFlags) {
         await run(["sim", "--http-port", "0", "--push-port", "-1", `--${flag}=${address}`]);

@@ -748,7 +748,7 @@ Deno.test("rerun and notices --send send nothing for a recipe that was edited af
   }
 });
 
-Deno.test("check rejects the imports that trust rejects, and does not report a recipe as valid that it did not load", async () => {
+Deno.test("check rejects the imports that trust rejects, and does not call a recipe valid if it did not load the recipe", async () => {
   await using other = await folder();
   await Deno.writeTextFile(`${other.path}/a.ts`, "export default {};\n");
   await using w = await world(() => ({
@@ -894,7 +894,8 @@ export default { text };
       launcher !== undefined && started !== undefined && others.length === 0,
       "only the task and the program",
     );
-    // A running program checks for a newer version after half a second, at most once a day: the trace may miss it.
+    // Deno checks for its newer version half a second after a program starts, at most once a day. The trace may miss
+    // this check, so the test looks at the variable.
     assertStringIncludes(started, '"DENO_NO_UPDATE_CHECK=1"');
     assert(!launcher.includes("DENO_NO_UPDATE_CHECK"), "the test does not set it");
     // Files that the runtime itself reads, and its cache.
@@ -951,7 +952,7 @@ export default defineStep({
   assertStringIncludes(err, "so the trusted version runs");
   assertEquals(Deno.readTextFileSync(`${w.path}/said`), "first\nfirst\n");
 
-  // A record without the copies, or with other copies, does not make the file trusted.
+  // A trust record without the copies of the code, or with other copies, does not make the edited file trusted.
   const trust = new TrustFile(trustEnv.HSGATE_TRUST_FILE);
   const real = await Deno.realPath(path);
   const evil = new TextEncoder().encode(own("evil")).toBase64();
@@ -1055,7 +1056,7 @@ Deno.test("if a trusted recipe runs a recipe that is edited, is removed or has i
       change: () => Deno.writeTextFile(copy, innerOf("us")),
       back: () => Deno.remove(copy),
       why:
-        `the recipe "inner" that it runs ("${plainFile}", and "${copy}" has its name too) was changed after it was trusted`,
+        `the recipe "inner" that it runs ("${plainFile}", and "${copy}" has the same name) was changed after it was trusted`,
     },
     "a file in its place": {
       change: () => Deno.rename(plainFile, copy),
@@ -1144,7 +1145,7 @@ Deno.test("a timer and a scheduler run the trusted version of the recipes that a
   assert(texts().at(-1) !== trusted, "the control: the edit sends other data");
 });
 
-Deno.test("no recipe reaches another recipe that needs trust by a name that only the run determines", async () => {
+Deno.test("a step cannot run a recipe that needs trust if the name of that recipe is known only during the run", async () => {
   await using w = await world((url) => ({
     "tell.yaml": `name: tell\nparams: { text: x }\nsteps:\n` +
       `  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${{ params.text }}" } }\n`,
@@ -1276,7 +1277,7 @@ Deno.test("trust shows a command as a whole, with escapes for characters that no
   }
 });
 
-Deno.test("the warning about a power of one step is shown although another step has the same power", async () => {
+Deno.test("trust shows the warning about a power of one step, even if another step has the same power without a warning", async () => {
   await using w = await world(() => ({
     "first.ts": `import { defineStep } from "hsgate/recipes";\nexport default defineStep({ effect: "read", ` +
       `permissions: { write: ["out"] }, run: () => Promise.resolve({}) });\n`,

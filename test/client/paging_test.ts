@@ -5,8 +5,8 @@ import { type Arrived, farEnd, ok, type Reaction, refused } from "../support/far
 
 const range = { from: "2025-08-11", to: "2025-08-15" };
 /**
- * Returns a row of the fund journal. Its amount is unique. It is the cursor as a number, or the character code of the
- * cursor if the cursor is a letter.
+ * Returns a row of the fund journal with a unique amount. The amount is the cursor as a number, or the character code
+ * of a cursor that is a letter.
  */
 const line = (cursor: string) => ({
   businessBalance: `${/^\d*$/.test(cursor) ? Number(cursor) : cursor.codePointAt(0)}.00`,
@@ -50,7 +50,7 @@ Deno.test("paging requests 99 rows at a time, or the caller's number", async () 
   await client.fundJournal.history({ market: "hk", ...range, limit: 4 }).toArray();
   assertEquals(end.arrived.map(({ body }) => [body.params.queryParamStr, body.params.queryCount]), [
     ["0", 99],
-    ["9", 99], // starts after row 9; if the list is complete, the answer has only the last row
+    ["9", 99], // asks for the rows after row 9: if the list is complete, only row 10 follows
     ["0", 4],
     ["4", 4],
     ["8", 4],
@@ -323,7 +323,7 @@ Deno.test("rows added at the start of a list are detected, and identical rows ar
   }, ProtocolError);
   assertEquals([error.code, new Set(seen).size, list.isComplete], ["list-changed", seen.length, false]);
 
-  // Equal fees of many orders, on pages that begin and end with the same rows.
+  // Rows with the same amount, such as equal fees of many orders, are not mistaken for added rows.
   const { rows } = await readJournal(
     50,
     (page) => page.map((each) => ({ ...each as Record<string, string>, businessBalance: "-15.00" })),

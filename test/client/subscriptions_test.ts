@@ -33,7 +33,7 @@ Deno.test("add() subscribes each topic to the securities that are new; the end o
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("remove() cancels what keep() added and what this client did not subscribe, and nothing that a running watch needs", async () => {
+Deno.test("remove() cancels what keep() added and even what this client never subscribed, but nothing that a running watch needs", async () => {
   const { lines, subscriptions } = recorded();
   const wanted = { topics: ["quote" as const], securities: [stock("A"), stock("B")] };
   const end = await subscriptions.add({ topics: ["quote"], securities: [stock("A")] });

@@ -153,7 +153,7 @@ for (const writer of transports) {
         const isLogout = each.ours[0] === "account.logout";
         if (isLogout) {
           await t.step(
-            "operations of only one transport, and a special case, return the expected answers",
+            "operations that only one transport carries, and orders.cancelAll, return the expected answers",
             () => checkOtherOperations(comparison, testAccount, clients),
           );
         }
@@ -186,7 +186,7 @@ for (const writer of transports) {
   });
 }
 
-/** Checks the answers of operations of only one transport, and a special case. */
+/** Checks the answers of operations that only one transport carries, and of `orders.cancelAll`. */
 async function checkOtherOperations(
   comparison: Comparison,
   { simulator }: SimulatedAccount,

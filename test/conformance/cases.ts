@@ -8,7 +8,7 @@
 /** Expected shape of a member. */
 export type Shape = "text" | "number" | "boolean" | { [member: string]: Shape } | readonly [Shape];
 
-/** Values that one call creates and another call needs, by name; one value for each run of the cases. */
+/** Values that one call creates and another call needs, by name. Each run of the cases creates its own values. */
 export type Made = Readonly<Record<string, string>>;
 
 /** A call of an operation. */
@@ -25,11 +25,11 @@ export interface Case {
   data: Shape;
   /** hsgate's names of members, with their paths in `data`. */
   same?: [ours: string, wire: string][];
-  /** Expected values under hsgate's names, if codes are translated. */
+  /** Expected values by hsgate's name, for members whose codes hsgate translates. */
   is?: [ours: string, value: unknown][];
-  /** Stores the order number under a name. */
+  /** Name under which later cases find the order number of the answer. */
   makes?: string;
-  /** Advances the simulated time after the call, milliseconds. */
+  /** Time by which the simulated clock advances after the call, milliseconds. */
   wait?: number;
 }
 

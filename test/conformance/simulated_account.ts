@@ -47,7 +47,7 @@ export interface SimulatedAccount extends AsyncDisposable {
   connect(transport: TransportName, options?: TestClientOptions): Promise<Client>;
   /** Fills due orders and pushes all changes, at every endpoint. */
   round(): void;
-  /** Counts the calls of an operation that arrive from now on, whether or not they succeed. */
+  /** Returns a function that counts the calls of an operation from now on, whether or not they succeed. */
   count(operation: string): () => number;
   /** Returns the order numbers at the broker, which a separate client in memory reads. */
   orderIds(): Promise<string[]>;

@@ -63,7 +63,7 @@ Deno.test("exportDayBook() syncs every file, its folder and the parent folder to
     assert(synced < folderSynced, `${name} existed when its folder was synced`);
   }
   assert(lastOf("sync", inoOf(out)) > published, "the day's own name is on the disk afterwards");
-  // Folders that the export created are entries in their parent folders.
+  // A folder that the export created is an entry in its parent folder, so the parent must be synced too.
   for (const above of [`${book.out}/new`, book.out]) assert(lastOf("sync", inoOf(above)) >= 0, above);
   const account = `${out}/account.json`;
   assert(lastOf("sync", inoOf(account)) > lastOf("write", inoOf(account)), "account.json is on the disk");

@@ -17,8 +17,8 @@ const RANGE = { from: "2025-08-13", to: "2025-08-15" };
 const MOMENTS = 50;
 
 /**
- * Friday is provisional on the disk and has been cleared since, so the next export has a day to replace. Wednesday
- * was removed, so the next export also has a day to write.
+ * Returns a folder before an export, and the files and events of the export. On the disk Friday is provisional, but the
+ * broker has cleared it since, so the export replaces it. Wednesday was removed, so the export writes it.
  */
 async function beforeAndAfter(broker: Simulated, folder: string) {
   await buyOnce(broker);
@@ -94,7 +94,7 @@ Deno.test("exportDayBook() ends with the same bytes after being killed at fifty 
   const stages = events.flatMap((event, index) =>
     event.type === "stage" ? [{ stage: event.stage, at: index + 1 }] : []
   );
-  // The kills cover every stage of moving a day into place; the others are spread over all events.
+  // There is a kill at every stage of moving a day into place. The remaining kills are spread over all events.
   const moments = new Set(stages.map(({ at }) => at));
   for (let step = 0; moments.size < MOMENTS && step < events.length; step++) {
     moments.add(1 + (step * 7) % events.length);

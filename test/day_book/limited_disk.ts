@@ -12,8 +12,9 @@ import { readTree } from "./scripted_gateway.ts";
 
 /** Input of the process. */
 export interface LimitedJob extends ExportJob {
-  /** Mount options such as `size=64k`, and those of a second attempt with more space. */
+  /** Mount options such as `size=64k`. */
   mount: string;
+  /** Mount options of a second attempt, with more space. */
   remount: string;
 }
 
@@ -24,8 +25,9 @@ export interface LimitedOutcome {
   code?: string;
   message?: string;
   kept?: readonly string[];
-  /** Files after the failure, and after the second attempt. */
+  /** Names of the files after the failure. */
   after?: string[];
+  /** Files after the second attempt. */
   repeated?: Record<string, string>;
 }
 

@@ -48,7 +48,7 @@ const summaryOf = (out: string, day = FRIDAY) =>
   JSON.parse(Deno.readTextFileSync(`${out}/${day}/summary.json`));
 
 deskTest(
-  "the day book has the trades of a plan, and their costs according to its own fills",
+  "the day book has the trades of a plan, and their costs according to the day book's own fills",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
     await using at = await executor(testAccount, {});

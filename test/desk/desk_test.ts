@@ -228,7 +228,7 @@ deskTest(
   async (testAccount) => {
     const { trader, client, desk, clock, round, intents } = testAccount;
     const large = { ...ORDER, quantity: "800000" } as const;
-    /** Price of the order, the price of the amendment, and whether it amends the first part or the last. */
+    /** Price of the order, price of the amendment, and the part that the amendment changes. */
     const prices = [["0.30", "0.29", "first"], ["0.31", "0.31", "first"], ["0.32", "0.28", "last"]] as const;
     for (const [price, to, which] of prices) {
       const placed = await trader.orders.place({ ...large, price });

@@ -101,7 +101,7 @@ deskTest(
   async (testAccount) => {
     const { client, clock, open, round, simulator: { faults }, store, last } = testAccount;
     const order = await filling(testAccount);
-    // After the reading before the request, the owner places the same order, which fills at once.
+    // After the desk has read the lists, and before it sends, the owner places the same order, which fills at once.
     const desk = open({
       guard: async () => {
         await client.orders.place(order);

@@ -71,9 +71,11 @@ export interface Earlier {
   filled?: string;
   /** Quantity that the amended order had before. @default unknown */
   before?: string;
-  /** Price, listing and quantity with which the intent counts if its params have none. */
+  /** Price with which the intent counts if its params have none. */
   reference?: string;
+  /** Listing with which the intent counts if its params have none. */
   symbol?: string;
+  /** Quantity with which the intent counts if its params have none. */
   quantity?: string;
   /** When it was sent. @default now */
   at?: number;

@@ -91,7 +91,7 @@ Deno.test("priceCollar and the value limits apply to a trailing order at the mar
   await assertRefuses("maxOrderValue", { ...sale, price: "0.01" }, less, "30000 HKD");
   const terms = await check({ ...sale, price: "0.01" }, off);
   assertEquals(terms?.reference, "300");
-  // A later order counts it with the same price.
+  // When a later order is checked, this sale counts with the same price.
   const earlier = [intent({ ...sale, price: "0.01" }, { reference: "300" })];
   await check(ORDER, { earlier, limits: { maxDayValue: "85000 HKD" } });
   await assertRefuses("maxDayValue", ORDER, { earlier, limits: { maxDayValue: "84999 HKD" } }, "85000 HKD");
@@ -318,7 +318,7 @@ Deno.test("lot: on the mainland, an odd lot is allowed only in a sale of all sha
   await assertRefuses("lot", { ...star, quantity: "199" }, mainland("0"), "200 or more");
 });
 
-Deno.test("quoteMaxAge: by the broker's clock, a quote may be at most the limit in the past or in the future", async () => {
+Deno.test("quoteMaxAge: the time of a quote may be before or after the broker's time by at most the limit", async () => {
   const at = (ms: number) => ({ market: { quote: { marketTime: quoteTime(MORNING + ms) } } });
   await check(ORDER, at(-60_000));
   await assertRefuses("quoteMaxAge", ORDER, at(-61_000), "61 s old", "at most 60 s");

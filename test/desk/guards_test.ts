@@ -412,7 +412,7 @@ guardTest(
       "buyingPower",
       "algorithmic",
     );
-    // The rest of an order counts once in its own amendment, also without its market.
+    // The rest of an order counts once in an amendment of this order, also if the amendment names no market.
     await guarded.algo.amend({ orderId: other.orderId!, price, quantity: half });
     await guarded.algo.amend({ market: "hk", orderId: other.orderId!, price, quantity: half });
   },

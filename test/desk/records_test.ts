@@ -168,7 +168,7 @@ testBoth(
     };
     assertEquals(await count(0), 1);
     assertEquals(await count(5_000), 2);
-    // It began before the last reading, and ended after it.
+    // This reading began before the last one, and ended after it.
     assertEquals(await count(4_000, { tookMs: 1_500 }), 2);
     // The broker's time is in whole seconds, so it may seem to go back a little.
     assertEquals(await count(5_400, { aheadMs: -900 }), 3);

@@ -55,7 +55,7 @@ const CHARGES: readonly (readonly [charge: string, ...rows: string[]])[] = [
     "2027-01-01..2028-12-31 0.000195 max 9.79",
   ],
   ["us tradingLevy all both amount cent", ".. 0"],
-  // The current and the historical part of the fee, in millionths: 35; 35+13; 22+13; 9+13; none; 1+2.
+  // Rates since 2024-09, as current part plus historical part, in millionths: 35; 35+13; 22+13; 9+13; none; 1+2.
   [
     "us auditTrailFee all both share cent-up order",
     "..2024-08-31 0",
@@ -202,7 +202,8 @@ Deno.test("scheduleOf() uses every rate on its first day and on its last day", p
       }
     }
   }
-  assertEquals(seen, 152); // first and last days that have a schedule: a loop that skips rows fails here
+  // The number of first and last days that have a schedule. It shows that the loop skips no rows.
+  assertEquals(seen, 152);
 });
 
 Deno.test("the example tariff has the published list prices", pure, () => {

@@ -22,7 +22,7 @@ function one(market: FeeInput["market"], date: string, side: "buy" | "sell", fil
 const sumOf = ({ total: _, ...items }: FeeItems): string => add("0.00", ...Object.values(items));
 
 Deno.test(
-  "feesOf() charges a Hong Kong order of 40,000 with the settlement fee since 2025-06-30",
+  "feesOf() charges a Hong Kong order of 40,000 with the settlement fee that applies since 2025-06-30",
   pure,
   () => {
     assertEquals(feesOf(one("hk", "2025-08-15", "buy", "100@400")).order, {
@@ -39,7 +39,7 @@ Deno.test(
 );
 
 Deno.test(
-  "feesOf() charges a Hong Kong order of 40,000 before the settlement fee of 2025-06-30",
+  "feesOf() charges a Hong Kong order of 40,000 with the settlement fee that applied before 2025-06-30",
   pure,
   () => {
     assertEquals(feesOf(one("hk", "2025-06-27", "sell", "100@400")).order, {
@@ -169,7 +169,8 @@ Deno.test("feesOf() applies the minimum of the US commission if its maximum is l
     return [commission, platformFee, settlementFee];
   };
   assertEquals(fees("1@100"), ["0.99", "1.00", "0.00"]);
-  assertEquals(fees("10000@0.10"), ["5.00", "5.00", "10.00"]); // half a percent; settlement one percent
+  // Commission and platform fee are at most half a percent each; the settlement fee is at most one percent.
+  assertEquals(fees("10000@0.10"), ["5.00", "5.00", "10.00"]);
   assertEquals(fees("1000@0.01"), ["0.99", "1.00", "0.10"]);
 });
 
@@ -264,7 +265,7 @@ Deno.test(
   },
 );
 
-Deno.test("feesOf() uses another tariff, also without a platform fee", pure, () => {
+Deno.test("feesOf() uses a given tariff, even one without a platform fee", pure, () => {
   const free: Tariff = { ...exampleTariff, hk: { commission: { rate: "0", per: "amount", min: "3" } } };
   const { order } = feesOf(one("hk", "2025-08-15", "buy", "100@400"), free);
   assertEquals([order.commission, order.platformFee, order.total], ["0.00", undefined, "45.08"]);
@@ -348,7 +349,7 @@ Deno.test("the recorded rates are well formed: known words, no overlap, existing
   }
 });
 
-Deno.test("feeMeter() agrees with feesOf() for one fill, and never falls with the quantity", pure, () => {
+Deno.test("feeMeter() agrees with feesOf() for one fill, and more shares never cost less", pure, () => {
   for (const market of ["hk", "us", "shanghai"] as const) {
     for (const side of ["buy", "sell"] as const) {
       for (const price of ["0.35", "38.455", "1250"]) {

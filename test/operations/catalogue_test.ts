@@ -62,7 +62,7 @@ const decisions: Record<string, [documented: string, ours: string]> = {
   "account.maxBuy clientType": ["clientType?: int", "clientType: int = 0"],
   "account.maxSell clientType": ["clientType?: int", "clientType: int = 0"],
   "orders.place clientType": ["clientType?: int", "clientType: int = 0"],
-  // With order numbers, paging is not needed; without them, servers require it. The catalogue always sends it.
+  // Servers require the two paging parameters unless order numbers are given. The catalogue always sends them.
   "orders.today queryCount": ["queryCount?: int = 20", "queryCount: int = 20"],
   "orders.today queryParamStr": ['queryParamStr?: string = "0"', 'queryParamStr: string = "0"'],
   // The new price is optional for a conditional order; servers reject other orders without one.
@@ -90,7 +90,7 @@ Deno.test("gatewayOperations are the 53 of the documents, 37 of them in the API 
 });
 
 Deno.test(
-  "the lists of reads that have days as parameters, and of reads of the present state with their operation for a past day",
+  "exactly these reads have days as parameters, and exactly these reads of the present name an operation for past days",
   pure,
   () => {
     const reads = [...operations.values()].filter(({ effect }) => effect === "read");
@@ -329,7 +329,7 @@ Deno.test("messages have no fields that the catalogue omits, except these", pure
 });
 
 Deno.test(
-  "messages have the documented field numbers, also if they differ from the order in the documents",
+  "messages have the documented field numbers, even if they differ from the order in the documents",
   pure,
   () => {
     const rows: [string, string, number][] = [

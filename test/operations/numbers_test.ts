@@ -4,7 +4,7 @@ import { doubleText, int64 } from "../../lib/operations/types.ts";
 const pure = { permissions: "none" } as const;
 
 Deno.test(
-  "doubleText() writes plain digits that convert back to the same double, also after many other numbers",
+  "doubleText() writes plain digits that convert back to the same double, even after many other numbers",
   pure,
   () => {
     const bits = new DataView(new ArrayBuffer(8));

@@ -231,7 +231,8 @@ Deno.test(
       "only the rejection",
       "",
     ]);
-    // 53 gateway paths, and `orders.cancelAll`, which shares one of them; 13 operations have no message on the socket.
+    // The gateway has 53 paths, and `orders.cancelAll` shares one of them. The direct transport does not carry the 13
+    // operations without a message on the socket, nor `platform.openConnection`.
     assertStringIncludes(page, "| memory | 54 | 7 |\n| gateway | 54 | 7 |\n| direct | 47 | 14 |");
     assertStringIncludes(
       page,

@@ -28,7 +28,7 @@ Deno.test("completeFees() adds a fee of zero with the decimals of the total", ()
 });
 
 Deno.test("completeFees() does not change fees whose total is wrong, so that the mistake stays visible", () => {
-  // The limit is a ten-thousandth of the amount, 7.648, plus five cents.
+  // The limit of the missing fee is a ten-thousandth of the amount, 7.648, plus five cents.
   const most = { ...hk, fees: { ...hk.fees, total: "132.22" } };
   assertEquals(completeFees([most])[0]!.fees, { ...most.fees, disputeCouncilLevy: "7.69" });
   for (const total of ["132.23", "124.52", "ABC"]) {

@@ -441,7 +441,7 @@ Deno.test("lists accept as many entries as the broker, and not one more", pure, 
   }
 });
 
-Deno.test("both logins never show a given value, even under a misspelt name", pure, () => {
+Deno.test("the errors of both logins show no given value, even under a misspelt name", pure, () => {
   const rows = [
     issuesOf(account.login, { password: "" }),
     issuesOf(account.login, { password: 7391824 }),

@@ -81,7 +81,7 @@ Deno.test("wireAnswerOf() returns the whole answer, and unknownMembers() counts 
   }
 });
 
-Deno.test("over the socket, undefined fields are kept under their numbers", async () => {
+Deno.test("over the socket, fields without a definition are kept under their numbers", async () => {
   const messages = await loadMessages();
   const known = messages.encode("OrderVo", { stockCode: "AAPL", entrustBs: "1", entrustId: "8" });
   // Field 90 is a text, 91 the whole number 300, 92 a double; 92 is repeated.

@@ -9,7 +9,7 @@ import { Machine } from "./machine.ts";
 
 const root = new URL("../../", import.meta.url).pathname;
 
-/** The code blocks of the section, in order. */
+/** The code blocks of that section, in order. */
 const blocks = (() => {
   const [, section = ""] = /^## The first ten minutes\n([^]*?)^## /m.exec(pageText("README.md")) ?? [];
   return [...section.matchAll(/^```(\w+)\n([^]*?)^```/gm)].map(([, language = "", text = ""]) => ({

@@ -1,6 +1,7 @@
 /**
  * Tries every combination of trades of a small account. Shares only the fee schedules and the decimal helpers with the
- * planner, and follows the definitions instead: values in whole units of 0.000001, no bounds, no shortcuts.
+ * planner. Everything else follows the definitions, with values in whole units of 0.000001 and without the planner's
+ * bounds and shortcuts.
  *
  * @module
  */

@@ -332,7 +332,7 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
 }
 
 deskTest(
-  "a board lot that has grown since the plan ends the trade, and makes no odd lot",
+  "if the board lot has grown since the plan, the trade ends and no odd lot is sent",
   async (testAccount) => {
     const { client, store, machine } = testAccount;
     const plan = await planAt(client, [SALES[1]]);

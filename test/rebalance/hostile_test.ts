@@ -14,7 +14,7 @@ const tencent = { market: "hk", symbol: "00700.HK", quantity: "100", price: "300
 const hsbc = { market: "hk", symbol: "00005.HK", price: "100", lot: "100" } as const;
 const apple = { market: "us", symbol: "AAPL", price: "100", lot: "1" } as const;
 
-/** An account as the broker's answers make it. */
+/** Returns an account as hsgate reads it from the broker's answers, with some members changed. */
 const account = (changed: Partial<Account> = {}): Account => ({
   date: "2025-08-15",
   cash: { HKD: "50000" },

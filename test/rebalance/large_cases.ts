@@ -1,5 +1,5 @@
 /**
- * Draws large accounts, for the lower bound and the benchmark.
+ * Draws large accounts at random, for the test of the lower bound and for the benchmark.
  *
  * @module
  */
@@ -12,7 +12,7 @@ export interface LargeOptions {
   symbols: number;
   /** Cash, as a part of what the holdings are worth. */
   cash: number;
-  /** Members of the rebalance file beside `base` and `targets`. */
+  /** Members of the rebalance file other than `base` and `targets`. */
   settings?: Readonly<Record<string, unknown>>;
   markets?: readonly ("hk" | "us" | "shanghai")[];
 }

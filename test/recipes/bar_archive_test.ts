@@ -99,7 +99,7 @@ for (
   });
 }
 
-Deno.test("archiveBars() changes no file whose bars are not in order, because days would be in it twice", async () => {
+Deno.test("archiveBars() rejects a file with bars out of order, because it would add days twice", async () => {
   const out = Deno.makeTempDirSync();
   try {
     const folder = `${out}/00700.HK/day`;

@@ -98,7 +98,7 @@ Deno.test("a dry run uses its own folder instead of a folder elsewhere, and also
   assertEquals([path, at.leaked()], [`${at.out}/srv/x.csv`, []]);
 });
 
-Deno.test("snapshot keeps the bars of a symbol with a path in it inside the folder of the run", async () => {
+Deno.test("snapshot writes bars inside the folder of the run, even if the symbol contains a path", async () => {
   using at = place();
   const security = { type: "hk-stock", symbol: "../../../outside/00700.HK" };
   const endpoint = (path: string) => ({

@@ -190,8 +190,8 @@ Deno.test("check and the run agree on generated expressions", async () => {
     }
     if (problems.length === 0) {
       counts.passed++;
-      // One branch of a choice may not fit what follows, depending on the data; the same is true for items of a list
-      // parameter.
+      // Depending on the data, a branch of a choice (`?:`) may not fit the rest of the expression. The same is true for
+      // the items of a list parameter.
       const isOpen = /\?|symbol|(params\.columns|'\])\[/.test(source);
       assert(
         isOpen || !/overload|as a decimal|Temporal|range of a comprehension/.test(error),

@@ -59,7 +59,7 @@ Deno.test("wait-for feesCleared checks until every fill of the session has its f
   assertEquals([ok, day, without, fills > 0], [true, "2025-08-15", 0, true]);
 });
 
-Deno.test("wait-for orderDone, price and session end when the condition is met, and orderDone fails after its longest wait", async () => {
+Deno.test("wait-for orderDone, price and session end when their condition is met; orderDone can time out", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { client } = broker;
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });

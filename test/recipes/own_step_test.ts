@@ -58,7 +58,7 @@ async function isGone(pid: number): Promise<boolean> {
   return false;
 }
 
-Deno.test("a step may import only its folder, the toolkit and node:, and check reports other imports", async () => {
+Deno.test("a step may import only files of its folder, the toolkit and node: modules", async () => {
   const fine = folderWith(
     step(
       "return { ok: true, helper, note, client: typeof createClient, slash: basename('a/b') };",
@@ -110,7 +110,7 @@ Deno.test("a step may import only its folder, the toolkit and node:, and check r
     assertStringIncludes(issue, 'steps.0.uses: Cannot use step "own_step.ts": ');
     assertStringIncludes(issue, reason);
     assert(!issue.includes("PRIVATE"), issue);
-    // `hsgate check` rejects it too, before anybody trusts it.
+    // `hsgate check` rejects the import too, even before anybody has trusted the step.
     const url = (name: string) => new URL(`file://${folder.path}/${name}`);
     const { message } = await assertRejects(
       () => checkWrittenImports(url("own_step.ts"), url("")),
@@ -623,7 +623,7 @@ Deno.test("a step runs the bytes that were checked, whatever its files contain w
   link("v2");
   await assertRejects(run, OwnStepError, "was changed after it was checked, so it was not run");
   link("v1");
-  // The link changes all the time, so also between the check and the load.
+  // The link changes all the time, so it also changes between the check and the load.
   let isOver = false;
   const swap = (async () => {
     for (let version = 2; !isOver; version = 3 - version) {

@@ -274,7 +274,7 @@ Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, a
   assertEquals(await problemsOf(`name: x\n${read}window: "${"A..".repeat(300)}"\n`), [
     "3:9: window: expected at most 500 characters, and there are 900",
   ]);
-  // A text under "with" may be longer, also that of a notice's fallback.
+  // A text under "with" may be longer, even in the fallback of a notice.
   const hook = 'webhook: "http://127.0.0.1:1/", text:';
   const fallback = `fallback: { with: { ${hook} ${"b".repeat(600)} } }`;
   const notify = `notify: [{ on: failure, with: { ${hook} short }, ${fallback} }]\n`;
@@ -339,7 +339,8 @@ Deno.test("compileRecipe() evaluates the known values of a recipe with one budge
     step("last", "daysBefore(params.d, 1)");
   const [found] = await problemsOf(recipe(1));
   assertStringIncludes(found ?? "", 'steps.1.with.from: Cannot evaluate "daysBefore(params.d, 1)"');
-  // Each of the first steps uses about a tenth of the budget, so only the run evaluates the last step.
+  // Each of the first 30 steps uses about a tenth of the budget. It is used up before the last step, so the mistake in
+  // that step is not found before the run.
   assertEquals((await compileRecipe(recipe(30), "x.yaml", { now })).steps.length, 31);
   const logins = Array.from(
     { length: 100 },
@@ -602,7 +603,7 @@ Deno.test("loadRecipe() reads TypeScript like YAML, and reports mistakes with th
   defineRecipe({ name: "x", schedule: { cron: "0 20 * * *" }, steps: [] });
 });
 
-Deno.test("checkRecipes() checks the recipes of a folder together, and rejects circles, inner writes and equal names", async () => {
+Deno.test("checkRecipes() checks a folder of recipes together: no rings, no inner recipes that write, no equal names", async () => {
   using folder = temporaryFolder();
   const files: Record<string, string> = {
     "a.yaml": "name: a\nsteps: [{ id: b, uses: run, with: { recipe: b } }]\n",

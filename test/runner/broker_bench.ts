@@ -27,8 +27,8 @@ export const countPlaced = async ({ client }: Simulated): Promise<number> =>
   (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
 
 /**
- * Stops simulated time only during calls of the broker's client, because the order desk itself waits for simulated time
- * while it cannot record an answer. For whole steps, use {@linkcode writer}.
+ * Stops simulated time during each call of the broker's client. Time passes between the calls, because the order desk
+ * waits for simulated time while it cannot record an answer. {@linkcode writer} stops time during a whole step.
  */
 export function stopTimeDuringCalls({ client: { transport } }: Simulated): void {
   const { call } = transport;

@@ -103,7 +103,7 @@ testBoth(
       values ('r/s1/1', 'rebalance', 0, 2, 'write', 'r', 'begun', 1)`,
     );
     const broken =
-      'rule "a write step was begun once, and once more for each time that a person resolved it with "again""';
+      'rule "a write step was begun once, and once more for each time that the order desk let it begin again"';
     assertEquals(await verifyStore(store), [`1 rows break the ${broken}`]);
     await store.event(1, "resolved", { state: "failed" }, "r/s1/1");
     assertEquals(await verifyStore(store), [`1 rows break the ${broken}`]);
@@ -175,7 +175,7 @@ Deno.test(
 );
 
 testBoth(
-  "a block's cause that returns after another cause is shown again, and is recorded only once",
+  "if an earlier block reason returns, the run shows it again, but no second event is recorded",
   async () => {
     await using store = await openStore();
     const runKey = await addRun(store, recipe());

@@ -130,7 +130,8 @@ async function harmed(
   } else {
     assertStringIncludes(told, state === "ok" ? "succeeded" : "failed", what);
   }
-  // The next run begins at the same time of the same day, because a clock that went back would block its write.
+  // The clock of the next run starts at the same time of the same day. With the schedule rows of this run, that clock
+  // would be behind, which blocks a write.
   await direct.run("delete from schedule");
   return {
     end: `${state}${reason === null ? "" : ` ${reason}`}, ${orders} orders`,
@@ -159,7 +160,8 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] as const satisfi
       // message without an answer, because each such message waits for the limit.
       const answerMs = samples[harm] === "all" ? 60_000 : 2_000;
       await using place = await behindProxy(postgres!, { answerMs });
-      // The first run of this process also loads code. So it ends only after its messages were counted.
+      // The first run of this process also loads code, so it may end after the count of its messages. Only the count of
+      // the second run, `clean`, is used.
       const first = await harmed(place, { broker, before: await countPlaced(broker), name: "first", at: 0 });
       const clean = await harmed(place, { broker, before: first.orders, name: "clean", at: 0 });
       assertEquals(clean.end, "ok, 1 orders");

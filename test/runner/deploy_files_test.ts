@@ -542,7 +542,7 @@ Deno.test("denoCron() rejects a recipe that trades, unless a timeline is named",
   assertStringIncludes(error.message, 'Cannot deploy "trader" to Deno.cron: it trades');
   const { files, next } = denoCron([eod, trader], { ...cronOptions, timeline: "production" });
   const { text } = files[0]!;
-  // Deno itself would ask its own server for a newer version.
+  // Without this variable, Deno would ask its own server for a newer version.
   for (const lines of [next.join("\n"), text]) {
     assertStringIncludes(lines, "DENO_NO_UPDATE_CHECK=1 deno run --unstable-cron ");
   }

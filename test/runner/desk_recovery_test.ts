@@ -185,7 +185,7 @@ const ORDERS_KEY = "orders/s1/2025-08-15";
 testBoth(
   "a run whose process died after its last write step had ended is ended without a person",
   async () => {
-    // A step that was skipped has not begun, so a person decides.
+    // A write step that was skipped has not begun, so a person decides whether the run continues.
     for (const state of ["ok", "failed", "skipped"] as const) {
       const began: string[] = [];
       const recipe = orders(began);

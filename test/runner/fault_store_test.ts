@@ -23,8 +23,8 @@ import {
   temporaryFolder,
 } from "./support.ts";
 
-// F07: a torn record, a failed fsync, a full disk. No write goes to the broker, reads continue, and complete data is
-// kept.
+// F07 in `fault_table_test.ts`: a torn record, a failed fsync, a full disk. No write goes to the broker, reads
+// continue, and complete data is kept.
 
 Deno.test("F07: after a kill during a write, a write-ahead log that is cut at any byte contains the write, or the store is rejected", async () => {
   using folder = temporaryFolder();

@@ -11,7 +11,7 @@ const POINTS = [...Array.from({ length: 40 }, (_, i) => i + 1), 45, 52, 60, 70, 
 
 Deno.test("Scheduler loses nothing and begins no write twice when it is killed at each of many points", async () => {
   using folder = temporaryFolder();
-  // The processes take a minute or more to start; the last one runs all slots that became due meanwhile.
+  // Together, the processes take a minute or more to start. The last process runs all slots that became due meanwhile.
   const slotMs = 400;
   let killed = 0;
   // The points cover opening the store, listing, claiming, and beginning and ending steps and runs.

@@ -225,7 +225,7 @@ testBoth(
     // The control: nothing was sent.
     const early = await runOwn("    Deno.exit(0);", () => {});
     assertEquals([early.run, early.sent], [`${KEY} failed step live`, 0]);
-    // A step that throws its own error fails too: the outcomes of its writes are known.
+    // If the step throws its own error after a write, the run also fails, because the outcome of the write is known.
     const said = await runOwn(
       '    await call("orders.place", ORDER);\n    throw new TypeError("enough");',
       () => {},

@@ -27,7 +27,7 @@ Deno.test("Redactor.text() removes a secret in every encoding", () => {
       "cCZzcyAidy9yZCsx",
     ]
   ) assertEquals(text(`before ${form} after`), "before [secret] after");
-  // Base64 of "user:p&ss "w/rd+1" as in a header, which shifts the alignment.
+  // A header encodes "user:" and the secret together, so the secret begins at another place of a Base64 group.
   const header = new TextEncoder().encode('user:p&ss "w/rd+1').toBase64();
   assert(text(header).includes("[secret]"), text(header));
   assertEquals(text("nothing to see"), "nothing to see");

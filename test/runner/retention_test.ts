@@ -40,7 +40,8 @@ const NOW = at("2025-12-22T12:00:00Z");
 const keep = defaultRetention;
 
 /**
- * Adds a run whose slot was this many days before `now`, with a row in every table of a run. The run may have ended.
+ * Adds a run whose slot was this many days before `now`, with a row in every table of a run. If its state is final, the
+ * run ended an hour after its slot.
  */
 async function addOld(
   store: Store,

@@ -386,7 +386,7 @@ const resolveAsFailed = async (b: Bench, runKey: string) =>
   await resolveOutcome(b.store, { runKey, state: "failed", actor: "me", now: b.machine.now() });
 
 testBoth(
-  "Scheduler skips slots while their recipe has an unresolved write, and does not release them later",
+  "Scheduler skips slots while their recipe has an unresolved write, and does not run them later",
   async () => {
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });

@@ -22,7 +22,7 @@ async function kill(path: string, where: "in-write" | "between"): Promise<void> 
   if (signal !== "SIGKILL") throw new Error("the process was not killed during the run");
 }
 
-/** Sells and then buys; each leg adds a line to the file `sent` next to the store. */
+/** Sells and then buys; each leg adds a line to the file with the store's path and the ending `.sent`. */
 export function rebalance(path: string, between: () => void): CompiledRecipe {
   const leg = (id: string, needs: string[]) =>
     step({

@@ -272,7 +272,7 @@ Deno.test("auctions give the same fills however often the broker is queried", ()
   assert(often.fills.length > 0);
 });
 
-Deno.test("the opening auction does not know what happens in and after a halt", () => {
+Deno.test("the opening auction does not depend on what happens during and after a halt", () => {
   const script: ScriptEntry[] = [
     { what: "halt", symbol: "00700.HK", at: "2025-08-18 09:30", for: "90m" },
     { what: "price", symbol: "00700.HK", at: "2025-08-18 10:59", to: "640" },

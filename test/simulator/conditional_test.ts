@@ -178,7 +178,7 @@ Deno.test("conditional orders give the same orders however often the broker is q
   assertEquals(run(977_000), run(5 * 3_600_000));
 });
 
-Deno.test("the rejected order of a conditional order with an error has the terms that the broker refused", () => {
+Deno.test("if the broker rejects the order of a conditional order, the list of orders shows it with its terms", () => {
   const desk = open(hk(DATE, "10:00:00"), { shorts: true });
   const rejected = [
     { symbol: "00700.HK", side: "sell", quantity: "900000", price: "580.50" },

@@ -65,7 +65,7 @@ Deno.test("a scripted gap moves the sessions before it, and a scripted halt stop
   assertStringIncludes(refused(() => desk.place({ ...apple, side: "buy", price: "200" })), "halted");
 });
 
-Deno.test("pre-market prices do not know what happens in and after a halt at the open", () => {
+Deno.test("pre-market prices do not depend on what happens during and after a halt at the open", () => {
   const plan = scriptPlan([
     { what: "halt", symbol: "AAPL", at: `${NEXT} 09:30`, for: "1h" },
     { what: "price", symbol: "AAPL", at: `${NEXT} 10:29`, to: "300" },

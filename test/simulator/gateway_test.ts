@@ -33,7 +33,7 @@ Deno.test("gateway answers under the three forms of a path", async () => {
 
 Deno.test("gateway serves every path of the API document", async () => {
   await using gateway = await start();
-  // 4.1 to 4.6, written out
+  // sections 4.1 to 4.6 of the API document, written out
   const paths = `/hs/rate/queryList /trade/TradeLogin /trade/TradeLogout /trade/TradeQueryMarginFundInfo
     /trade/TradeQueryHoldsList /trade/TradeQueryBuyAmount /trade/TradeQuerySellAmount
     /trade/TradeQueryMaxAvailableAsset /trade/TradeQueryRealFundJourList /trade/TradeQueryHistoryFundJourList

@@ -26,7 +26,7 @@ const near = (actual: number, expected: number, error: number) =>
 const OPTION = "AAPL250919C2300000";
 const PUT = "MSFT250919P5200000";
 
-/** One symbol of every kind with instants before, within and after its day, and on a day of the continuation. */
+/** Symbols of every kind, with instants within and after a trading day. The day of 00939.HK has generated prices. */
 const moments: [symbol: string, at: number][] = [
   ...["09:45:10", "11:59:59", "12:30:00", "15:59:30", "18:00:00"].flatMap((time): [string, number][] => [
     ["00700.HK", hk(`2025-08-15T${time}`)],
@@ -297,7 +297,7 @@ Deno.test(
   },
 );
 
-Deno.test("the continuation stays inside price limits and near the last real close", pure, () => {
+Deno.test("generated days stay inside price limits and near the last real close", pure, () => {
   for (const { symbol, market: where } of listings) {
     const name = where === "hk" ? "XHKG" : where === "us" ? "XNYS" : "XSHG";
     let before = 0;

@@ -119,7 +119,7 @@ Deno.test("the broker keeps an order more than 4% behind the market, and sends i
   assertEquals(queued(), [near]);
   const { status, canCancel, canAmend } = desk.order("hk", far)!;
   assertEquals([status, canCancel, canAmend], ["accepted", true, true]);
-  // It is sent in the second of the first trade at which its price is within 4%, and joins the queue a second later.
+  // `far` is sent in the second of the first trade at which its price is within 4%, and joins the queue a second later.
   const { at } = market.prints("00700.HK", MORNING + SECOND, hk(DATE, "16:00:00"))
     .find(({ price }) => compare(subtract(edge, "0.5"), multiply(price, "0.96")) >= 0)!;
   const sentAt = Math.ceil(at / SECOND) * SECOND;

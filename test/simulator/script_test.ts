@@ -233,7 +233,7 @@ Deno.test("script: an error names the entry, the field, the value and what is al
     'entry 8, field "cash" is 0: expected an amount above zero as text, such as "0.25"',
     'entry 9, field "ratio" is 4: expected new shares for old shares, such as "3:1" or "1:10"',
   ]);
-  // A path cannot keep a higher price.
+  // A price path cannot store a higher price.
   const price = (to: number) => `- { what: price, symbol: 00700.HK, at: 2025-08-18 10:00, to: ${to} }`;
   assertStringIncludes(issuesOf(price(200_001)).join(), "at most 200000");
   scriptPlan({ text: price(200_000), fileName: "good.yaml" });

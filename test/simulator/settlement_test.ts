@@ -3,7 +3,7 @@ import { add, subtract } from "../../lib/decimal.ts";
 import type { Holding } from "../../lib/operations/account.ts";
 import { hk, market, newYork, open } from "./desk.ts";
 
-/** Sells one lot (at least 10) of a listing that the account holds. Returns the desk, and the funds before the sale. */
+/** Sells a lot of a held listing, or 10 shares if a lot is less. Returns the desk and the funds before the sale. */
 function sellAt(of: "hk" | "us", at: number) {
   const desk = open(at);
   const [{ symbol }] = desk.ask<[Holding]>("account.holdings", { market: of });

@@ -14,7 +14,7 @@ export interface PointsWanted {
 
 /**
  * Returns which points the environment asks for: `HSGATE_TEST_POINTS` is `all` or a number, `HSGATE_TEST_SEED` is a
- * whole number. Without them, a test has the same sample each time.
+ * whole number. Their defaults are `sample` and 1, so that a test has the same points each time.
  */
 export function wantedPoints(sample: "all" | number): PointsWanted {
   const points = Deno.env.get("HSGATE_TEST_POINTS");

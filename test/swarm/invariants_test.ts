@@ -207,7 +207,7 @@ Deno.test("a write belongs to the process that has the run", () => {
     check({ state: "running", holder: "scheduler-2 5" }),
     `${by} in scheduler-1 4, and scheduler-2 5 has the run`,
   );
-  // The process gave the write up before its first byte and ended its run, in the event of the record.
+  // In one event, the process recorded the write as sent, gave it up before the first byte, and ended its run.
   assertEquals(check({ state: "failed", holder: "scheduler-1 4" }, "abandoned"), undefined);
 });
 
@@ -260,7 +260,7 @@ Deno.test("a purchase of a plan is covered by a recent figure of the cash, less 
     check([[10, 4, "1199"], [10, 5, "2000"]]),
     "the purchase leaves 999 of the cash, and the buffer is 1000",
   );
-  // The cash before the purchase of call 3 must cover both; another program has used the cash since.
+  // The cash before the purchase of call 3 must cover both purchases; another program has used the cash since.
   assertEquals(check([[8, 2, "1500"], [9, 4, "900"]]), undefined);
   assertEquals(check([[8, 2, "1499"], [9, 4, "900"]]) === undefined, false);
   // The figure was replaced too long ago.
@@ -381,7 +381,7 @@ Deno.test("a lost request can be mistaken for the owner's order, but an executed
 });
 
 Deno.test(
-  "a part that the owner amended before the desk knew it is for a person, and a part that the desk knows is not",
+  "a part that the owner amended is left to a person only if the desk does not know the part",
   {
     permissions: "none",
   },

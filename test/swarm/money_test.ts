@@ -12,7 +12,10 @@ interface Row {
   fees?: Record<string, Decimal>;
 }
 
-/** Trades for a day, and returns what the check finds the next morning. `change` may change the answer of a list. */
+/**
+ * Trades for a day, and returns what the check finds the next morning. If it finds nothing, the next trading day is
+ * checked too. `change` may change the answer of a list. With `twice`, the check gets each fill twice.
+ */
 async function checked(change: (name: string, rows: Row[]) => Row[] = (_, rows) => rows, twice = false) {
   let now = hongKong("2025-08-15T10:00:00");
   await using simulated = await startGateway({

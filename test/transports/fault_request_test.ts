@@ -9,7 +9,8 @@ import { gateway } from "../../lib/transports/gateway.ts";
 import { openSimulatedAccount, ORDER } from "../conformance/simulated_account.ts";
 
 /**
- * Starts a proxy that forwards `passBytes` bytes of the client and then closes both connections. It forwards answers.
+ * Starts a proxy that forwards the first `passBytes` bytes of a connection, waits for the end of the answer, and closes
+ * both sides. It forwards answers unless `withAnswer` is false.
  */
 function startCutter(address: { hostname: string; port: number }) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -79,7 +80,7 @@ Deno.test("a request cut after any number of bytes creates no order, and is sent
     length - 1,
     "each was sent once, on a connection of its own",
   );
-  // Control: with the last byte, the order is placed, but the caller still gets an unknown outcome.
+  // Control: with the last byte, the order is placed. The outcome is unknown, because the answer is not forwarded.
   cutter.passBytes = length;
   const error = await client.orders.place(ORDER).catch((thrown: unknown) => thrown);
   assert(error instanceof OutcomeUnknownError);

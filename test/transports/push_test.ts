@@ -1028,7 +1028,8 @@ Deno.test("a stopped reader keeps every order and the newest quotes, with consta
   const sending = sendRounds(far, ROUNDS);
   while (stream.stats.frames < ROUNDS * 201) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    // The first 500 quotes and one quote of each security after them, plus the orders and the two marks.
+    // Besides orders, at most these events wait: the first 500, a newer quote of each of the 200 securities, and two
+    // marks such as `conflated`.
     const { queued, queuedOrders } = stream.stats.readers[0]!;
     looks++;
     assert(queued - queuedOrders <= 702, `${queued} wait`);

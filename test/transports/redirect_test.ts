@@ -10,7 +10,7 @@ import { KEY, PASSWORD } from "../cli/support.ts";
 
 const STATUSES = [301, 302, 303, 307, 308];
 
-/** Starts a server that redirects every request to a second server, and the second server. */
+/** Starts two servers. The first redirects every request to the second. */
 function redirecting(status: number) {
   const arrived: string[] = [];
   const asked: string[] = [];

@@ -56,7 +56,7 @@ export function joinDays({ days }: Pick<DayBookResult, "days">, path: string): J
       );
     }
     const partial = `${target}.partial`;
-    if (exists(partial)) Deno.removeSync(partial); // of an export that was killed
+    if (exists(partial)) Deno.removeSync(partial); // a killed export left it
     let header: string | undefined;
     const joined = new TextFile(partial);
     try {

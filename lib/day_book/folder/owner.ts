@@ -86,7 +86,8 @@ export async function checkOwner(options: OwnerOptions): Promise<string | undefi
       `or remove "${exportFolder.path(FILE)}" if it is the same account with a new key`,
     );
   }
-  // The key of an account that may be another one would make that account known in the next export.
+  // Store nothing while the owner is unconfirmed. If this is another account, the next export would otherwise recognize
+  // its key.
   const isConfirmed = unconfirmedOwner === undefined;
   if (isConfirmed && kinds.some((kind) => given[kind] !== undefined && given[kind] !== had[kind])) {
     writeDigests(exportFolder, { ...had, ...given });
@@ -204,7 +205,8 @@ async function firstRow(
   lists.sort((a, b) => Number(isOrders(b.spec.list)) - Number(isOrders(a.spec.list)));
   for (const { market, spec } of lists) {
     for (const operation of [spec.history, spec.today]) {
-      // A row of the history without a date is from the requested days, a row of today's list from today.
+      // A row of the history without a date belongs to the requested days. A row of today's list without a date belongs
+      // to today.
       const usual = operation === spec.today ? dateIn(market, now) : from;
       try {
         for await (const { rows } of sourceOf(client, operation, { market, from, to }, { signal }).pages) {

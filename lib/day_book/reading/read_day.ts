@@ -166,7 +166,7 @@ interface Choice extends DayFindings {
  * - The history, if it contains everything in today's list.
  * - Today's list, if it contains everything in the history. The history is then still incomplete. It is kept too,
  *   because its rows already have fees.
- * - Otherwise the list with more rows, or of fills the list with the larger filled quantity. Adds a difference for each
+ * - Otherwise the list with more rows; for fills, the list with the larger filled quantity. Adds a difference for each
  *   row that the chosen list lacks, and keeps the other list too.
  */
 function choose({ history, today, fills, others, differences }: Choice): Part {

@@ -112,8 +112,8 @@ export class RebalanceList {
   }
 
   /**
-   * Compares the fills that the store has of each order with the exported fills. Returns `undefined` if there are no
-   * trades.
+   * Compares, for each order, the filled quantity in the store with the exported fills. Returns `undefined` if the
+   * market has no trades.
    */
   check(market: Market): ListCheck | undefined {
     const trades = this.#of(market);

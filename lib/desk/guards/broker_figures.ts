@@ -127,7 +127,7 @@ function unsentOf(check: Check): Promise<UnsentRest[]> {
 /** The terms of an algorithmic order that its unsent rest depends on. */
 interface Algo extends Pick<SeenOrder, "orderId" | "symbol" | "side" | "quantity" | "filled" | "price"> {
   orderType?: string | undefined;
-  /** Price at which the limits valued the order, if it is not its own. */
+  /** Price at which the limits valued the order, if it is not the order's own price. */
   reference?: Decimal | undefined;
 }
 
@@ -152,7 +152,7 @@ async function unlistedAlgos(check: Check, { market, shown }: Shown): Promise<Al
   });
 }
 
-/** Returns the quantity that an algorithmic order has neither filled nor in the market. */
+/** Returns the quantity of an algorithmic order that is neither filled nor in an open child order. */
 async function unsentQuantity(check: Check, algo: Algo, { market, shown }: Shown): Promise<Decimal> {
   const { orderId, symbol, side, quantity = "0", filled } = algo;
   const mayBeChild = (row: SeenOrder) =>

@@ -77,8 +77,8 @@ export interface FileReport {
   /** Every mistake, with its place. */
   issues: readonly RecipeIssue[];
   /**
-   * The next slots of all schedules, up to the tenth slot that is not skipped. If a schedule has no slot by then that
-   * is not skipped, its slots up to its first such slot are listed too.
+   * The next slots of all schedules, up to the tenth slot that is not skipped. A schedule whose first such slot is
+   * later is listed up to that slot.
    */
   next: readonly (NamedSlot & { scheduleId: string })[];
   /** Clock changes of the next 24 months. */

@@ -154,7 +154,7 @@ function checkDeadline(
   );
 }
 
-/** Returns schedules that run too rarely for a step: the step's login would expire between two runs. */
+/** Returns a mistake for each schedule that runs too rarely for a step, such as a step that keeps a login alive. */
 export async function findSlow(
   { source, schedules, steps }: {
     source: RecipeSource;
@@ -163,7 +163,7 @@ export async function findSlow(
   },
 ): Promise<Mistake[]> {
   const found: Mistake[] = [];
-  /** Intervals by schedule and limit, because steps of one kind have the same limit. */
+  /** Caches the gaps by schedule and limit, because several steps may have the same limit. */
   const gaps = new Map<string, number | undefined>();
   for (const { id, uses, mostEveryMs } of steps) {
     if (mostEveryMs === undefined) continue;

@@ -35,7 +35,7 @@ interface Reading {
   asOfNow?: AsOfNow;
 }
 
-/** Thrown if the day of a slot is over, and its step reads present data. Nothing was sent. */
+/** Thrown if a step reads present data that no longer belongs to its slot. */
 export class PastSlotError extends BrokerError {
   override readonly name: string = "PastSlotError";
 }
@@ -211,7 +211,8 @@ function nextOpen(calendars: Calendars, mic: Mic, date: string): End | undefined
 /**
  * Calls an operation once; reads lists to their end.
  *
- * @throws {PastSlotError} If the operation reads present data, and the day of the slot is over. Nothing was sent.
+ * @throws {PastSlotError} If the operation reads present data, and the day of the slot is over (nothing was sent) or
+ * the broker has already emptied the list.
  */
 export async function callOperation(
   operation: AnyOperation,

@@ -326,7 +326,7 @@ function refuseChangedJson(bytes: unknown): void {
   if (member !== undefined) throw new SyntaxError(`the JSON text has ${JSON.stringify(member)} twice`);
 }
 
-/** Implements `matches` without the engine's regular expressions, which may never end. */
+/** Implements `matches` without JavaScript's regular expressions, which may never end. */
 function matchesOf(node: ASTNode & { op: "rcall" }, meter: Meter): Evaluate {
   const [, receiver, [pattern]] = node.args;
   const patterns = new Map<string, LinearPattern>();

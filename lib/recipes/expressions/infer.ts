@@ -386,7 +386,7 @@ class Reader {
     return FLAG;
   }
 
-  /** Reports a comparison with a name that no code table contains. */
+  /** Reports a comparison with a name that the value's code table does not contain. */
   #checkNames(node: ASTNode, type: Type, others: readonly ASTNode[]): void {
     if (type.kind !== "text" || type.names === undefined || node.op === "value") return;
     for (const other of others) {

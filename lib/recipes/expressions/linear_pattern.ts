@@ -2,9 +2,9 @@
  * Implements regular expressions whose cost is at most proportional to the length of the text times the size of the
  * pattern.
  *
- * The engine's regular expressions backtrack, and `^(a+)+$` can take practically forever. This implementation follows
- * all alternatives in parallel, like RE2, which CEL specifies for `matches`. It therefore supports no look-arounds and no
- * back-references.
+ * JavaScript's regular expressions backtrack, and `^(a+)+$` can take practically forever. This implementation follows
+ * all alternatives in parallel, like RE2, which CEL specifies for `matches`. It therefore supports no look-arounds
+ * and no back-references.
  *
  * @module
  */
@@ -175,7 +175,7 @@ class Reader {
     const property = /[pP]/.test(sign) ? this.#match(/\{(\w+(?:=\w+)?)\}|(\w)/y) : undefined;
     if (property !== undefined) {
       const name = property[1] ?? property[2]!;
-      // RE2 writes scripts like categories.
+      // RE2 writes `\p{Greek}` where JavaScript needs `\p{Script=Greek}`.
       return { kind: "char", fits: this.#native(`\\${sign}{${name}}`, `\\${sign}{Script=${name}}`) };
     }
     const hex = sign === "x" ? this.#match(/\{([\da-fA-F]{1,6})\}|([\da-fA-F]{2})/y) : undefined;
@@ -190,7 +190,7 @@ class Reader {
     return { kind: "char", fits: this.#literal(this.#code()) };
   }
 
-  /** Parses a class with the engine, which then tests one character at a time. */
+  /** Parses a class with JavaScript's own regular expressions, which then test one character at a time. */
   #class(): Fits {
     const start = this.#at;
     let source = this.#take("^") ? "[^" : "[";

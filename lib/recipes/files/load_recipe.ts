@@ -16,8 +16,8 @@ const loadCompiler = lazily(() => import("../compile/compile_recipe.ts"));
 const loadOwnSteps = lazily(() => import("../own_steps/own_step.ts"));
 
 /**
- * Compiles a file. The compiler is loaded only here, because trust and orders need this module and usually compile no
- * recipe.
+ * Compiles a file. The compiler is loaded only here, because `trust.ts` loads this module even if no recipe is
+ * compiled.
  */
 async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
   return await (await loadCompiler()).compileText(file, options);

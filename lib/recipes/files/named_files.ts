@@ -67,8 +67,8 @@ function foldersOf(recipeFolder: URL): string[] {
 }
 
 /**
- * Returns the programs of a secret's command that are in these folders: the program itself, and each file that an
- * argument or a part of an argument names. If the command can run any file, returns every file of these folders. The
+ * Returns the programs of a secret's command that are in the folders of `place`: the program itself, and each file that
+ * an argument or a part of an argument names. If the command can run any file, returns every file of these folders. The
  * contents are hashed.
  *
  * @throws {NamedFileError} If other users could write to one of these files, a link leads out of its folder, or there
@@ -133,7 +133,7 @@ const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/h
 
 /**
  * Returns whether trust may cover only the files that a command names, judged by its program. True for a program in
- * `KNOWN` or `CONFIGURABLE`. Also true for a program that is named by a path in these folders or outside of
+ * `KNOWN` or `CONFIGURABLE`. Also true for a program that is named by a path in `folders` or outside of
  * `INSTALLED`, unless its name is in `INTERPRETERS` or `CONFIGURED`. False for every other program.
  */
 function isKnown(program: string, { from, folders }: Place): boolean {
@@ -215,7 +215,7 @@ const WRITTEN = [
   { name: /^hsgate\.log$/, word: /\.log/, isFolder: false },
 ];
 
-/** Returns every file and link of these folders, except files that hsgate writes and that the command does not use. */
+/** Returns every file and link of `folders`, except files that hsgate writes and that the command does not use. */
 async function filesIn(folders: readonly string[], text: string): Promise<NamedFile[]> {
   const tops = new Set(folders.map(realOf));
   const written = WRITTEN.filter(({ word }) => !word.test(text));
@@ -319,7 +319,7 @@ function namesOf(folder: string): string[] {
 }
 
 /**
- * Returns the programs that a custom step may run and that are in these folders. The contents are hashed.
+ * Returns the programs that a custom step may run and that are in the folders of `place`. The contents are hashed.
  *
  * @throws {NamedFileError} Like `filesOfCommand`.
  */
@@ -331,7 +331,7 @@ export async function filesOfPermission(
 }
 
 /**
- * Returns the file of a secret, if the file is in these folders. Does not read the file.
+ * Returns the file of a secret, if the file is in the folders of `place`. Does not read the file.
  *
  * @throws {NamedFileError} Like `filesOfCommand`.
  */
@@ -396,7 +396,7 @@ function isFileAt(path: string): boolean {
 }
 
 /**
- * Returns the path of a file without links, if the name or that path is in these folders; otherwise `undefined`.
+ * Returns the path of a file without links, if the name or that path is in `folders`; otherwise `undefined`.
  *
  * @throws {NamedFileError} If a link leads out of the folder, or other users could write to the file.
  */

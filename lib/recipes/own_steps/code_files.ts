@@ -136,7 +136,8 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
 
 /**
  * Finds and reads all code files without running any of them. Code may import files of its folder, the toolkit, and
- * modules of `node:`. Each file is read only once, and everything later uses the content from this reading.
+ * modules of `node:` except `node:module`. Each file is read only once, and everything later uses the content
+ * from this reading.
  *
  * @throws {OwnStepError} If the code imports anything else, or if its files exceed a limit.
  */

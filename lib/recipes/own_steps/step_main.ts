@@ -81,7 +81,7 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
   } catch (error) {
     send({ type: "failed", message: String(error instanceof Error ? error.message : error) });
   }
-  Deno.exit(0); // stdin is still being read
+  Deno.exit(0); // the open read of stdin would keep the process alive
 }
 
 async function readAnswers(

@@ -52,7 +52,7 @@ function paramsRule(name: string, parameters: Schema): Schema {
   };
 }
 
-/** Allows an expression in place of each value. */
+/** Allows an expression or a secret in place of each value. */
 function withHoles(schema: Schema): Schema {
   const { properties, items } = schema;
   const inner: Schema = { ...schema };

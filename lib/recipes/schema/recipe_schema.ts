@@ -1,5 +1,6 @@
 /**
- * Defines the schema of a recipe file. The types, the validation and the JSON Schema for editors come from it.
+ * Defines the schema of a recipe file. The validation and the JSON Schema for editors come from it.
+ * `recipe_source.ts` declares the types.
  *
  * @module
  */

@@ -251,8 +251,8 @@ function jsonFault(text: string): string | undefined {
 }
 
 /**
- * Returns the offset of the wrong token by bisection, because the engine does not report it. A text that is cut before
- * the token has a different error.
+ * Returns the offset of the wrong token by bisection, because `JSON.parse` does not report it. A text that is cut
+ * before the token has a different error.
  */
 function badTokenAt(text: string): number {
   let [fine, bad] = [0, text.length];

@@ -58,7 +58,7 @@ export interface Claimer {
   onEnd?(runKey: string): void | Promise<void>;
 }
 
-/** A due run that may not begin. */
+/** A due run that must wait, and what blocks it. */
 export interface BlockedRun extends Block {
   runKey: string;
 }
@@ -224,8 +224,9 @@ async function startOverIfChanged(
 }
 
 /**
- * Returns whether a run must wait for another run of its recipe. If `overlap` is `parallel`, a run of the kind `live`
- * never waits. Any other run then waits only while a catch-up run or a backfill run is running.
+ * Returns whether a run must wait for another run of its recipe. With any other `overlap` than `parallel`, each run
+ * waits while a run of the recipe is running. With `parallel`, a `live` run never waits, and a run of another kind
+ * waits only while a catch-up run or a backfill run is running.
  */
 async function isOverlapped(
   store: Store,
@@ -264,8 +265,8 @@ export async function whyNoWrites(store: Store, now: number): Promise<string | u
 
 /**
  * Takes over the runs of processes that died. A run that had only read becomes due again. A run that had begun to write
- * waits until its outcome is resolved, and is never run again automatically. A manual run that had not begun to write
- * is cancelled, because only the process that started it knew its settings.
+ * waits until its outcome is resolved. A manual run that had not begun to write is cancelled, because only the process
+ * that started it knew its settings.
  */
 export async function recoverExpired(
   store: Store,

@@ -29,7 +29,10 @@ export function asksBroker({ steps }: Pick<CompiledRecipe, "steps">): boolean {
   return steps.some(({ effect }) => effect !== "local");
 }
 
-/** Blocks the login of an account. Call it in the last transaction of the run that found the login taken over. */
+/**
+ * Blocks the login of an account that another device has taken over. The block belongs to the given run. Call it within
+ * a transaction; a run that found the login taken over calls it in its last transaction.
+ */
 export async function holdLogin(
   store: Store,
   { account, runKey, now }: { account: string; runKey: string; now: number },
@@ -74,8 +77,9 @@ export function loginRefusalIn(error: unknown): LoginRefusedError | BusyError | 
 }
 
 /**
- * Blocks the login of an account, and returns a warning; `undefined` if the login was blocked already. A wrong password
- * also replaces a block that would end by itself. Call it in the last transaction of the run whose login was refused.
+ * Blocks the login of an account after a refusal, and returns a warning; `undefined` if the login was blocked already.
+ * A wrong password also replaces a block that would end by itself. The block belongs to the given run. Call it within a
+ * transaction; a run whose login was refused calls it in its last transaction.
  */
 export async function holdRefusedLogin(
   store: Store,

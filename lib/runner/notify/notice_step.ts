@@ -36,7 +36,7 @@ export async function noticeChannel(
     const log = new RunLog(deps.store, row.run_key);
     return sendNotice(step, deps, {
       recipe,
-      // The parameters of the run: the recipe's, and the values given for this run.
+      // The row's parameters are those of the recipe, with the values that were given for this run.
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,

@@ -131,7 +131,10 @@ export async function isHeldBy(
   ) !== undefined;
 }
 
-/** Extends the lease of a run. Returns the request to cancel it, if any; `undefined` if another process has the run. */
+/**
+ * Extends the lease of a run; returns `undefined` if the holder no longer has the run. `cancel_asked` says why the run
+ * is to be cancelled; it is `null` if nobody has asked for that.
+ */
 export async function renewRun(
   store: Store,
   { runKey, holder, fence }: RunHolder,
@@ -274,7 +277,7 @@ export async function isCatchingUp(store: Store, recipe: string): Promise<boolea
   ) !== undefined;
 }
 
-/** Returns the oldest run whose writes on the account are unresolved. */
+/** Returns the key of the oldest run whose writes on the account are unresolved; `undefined` if there is none. */
 export async function unresolvedOn(store: Store, account: string): Promise<string | undefined> {
   return (await store.get<{ run_key: string }>(
     `select run_key from run where class = 'write' and state in ('waiting_recovery', 'unknown')
@@ -283,7 +286,7 @@ export async function unresolvedOn(store: Store, account: string): Promise<strin
   ))?.run_key;
 }
 
-/** Returns the running run that may write on an account; `undefined` if there is none. */
+/** Returns the key of the running run that may write on an account; `undefined` if there is none. */
 export async function writingOn(store: Store, account: string): Promise<string | undefined> {
   return (await store.get<{ run_key: string }>(
     "select run_key from run where class = 'write' and state = 'running' and account = ? limit 1",

@@ -72,7 +72,7 @@ const COUNTED = 100;
  */
 const SOME = 50;
 
-/** States of runs that have ended and that nothing waits for. A write with an unknown outcome has no such state. */
+/** Condition for runs that have ended and that nothing waits for. A run with an unresolved write does not meet it. */
 const ended = "state in ('ok', 'failed', 'cancelled', 'skipped')";
 
 /**

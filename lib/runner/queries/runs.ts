@@ -332,7 +332,7 @@ export async function runningRecipes(store: Store): Promise<Set<string>> {
   return new Set(rows.map(({ recipe }) => recipe));
 }
 
-/** Returns, by recipe, the oldest run whose writes are unresolved. */
+/** Returns, by recipe, the key of the oldest run whose writes are unresolved. */
 export async function unresolvedRuns(store: Store): Promise<Map<string, string>> {
   const rows = await store.all<{ recipe: string; run_key: string; slot_at: number }>(
     `select recipe, run_key, slot_at from run where class = 'write' and state in ('waiting_recovery', 'unknown')`,

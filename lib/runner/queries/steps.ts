@@ -61,8 +61,8 @@ interface Attempt {
 
 /**
  * Records that an attempt begins. The row of a write step must exist before anything is sent. A second attempt at a
- * write step throws an error, unless {@linkcode continueRun} let the step begin again. Also counts the write on its
- * account. The caller must then call {@linkcode Store.mark} before it sends the write.
+ * write step throws an error, unless {@linkcode continueRun} let the step begin again. For a write step, also counts
+ * the write on the run's account. The caller must then call {@linkcode Store.mark} before it sends the write.
  */
 export async function beginAttempt(
   store: Store,
@@ -249,7 +249,7 @@ export async function resolveSteps(
   );
 }
 
-/** Returns the step of a run that began last. */
+/** Returns the id of the step that began last in a run; `undefined` if no step has begun. */
 export async function lastStepOf(store: Store, runKey: string): Promise<string | undefined> {
   return (await store.get<{ step_id: string }>(
     "select step_id from step_run where run_key = ? order by round desc, started_at desc, attempt desc limit 1",
@@ -313,8 +313,8 @@ const isLoginOutput = (value: unknown) =>
   isMap(value) && isText(value.holdsUntil) && !Number.isNaN(Date.parse(value.holdsUntil));
 
 /**
- * Searches the newest successful run of a recipe whose output says how long the login lasts. Returns the end of that
- * login, and the slot of that run.
+ * Finds, among the successful runs of a recipe, the newest run with an output that contains the end of a login. Returns
+ * this end, and the slot of the run.
  */
 export async function lastLoginOutput(
   store: Store,

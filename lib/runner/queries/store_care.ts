@@ -31,7 +31,7 @@ const rules: readonly { rule: string; sql: string }[] = [
     sql: "select count(*) as n from run where state = 'running' and (holder is null or lease_until is null)",
   },
   {
-    rule: 'a write step was begun once, and once more for each time that a person resolved it with "again"',
+    rule: "a write step was begun once, and once more for each time that the order desk let it begin again",
     sql: `select count(*) as n from step_run s where effect = 'write' and (round <> 0 or attempt > 1 + (
       select count(*) from event e where e.run_key = s.run_key and e.kind = 'resolved'
         and e.data like '%"state":"again"%'))`,
@@ -157,7 +157,7 @@ export async function backupStore(store: Store, path: string): Promise<void> {
   Deno.renameSync(unfinished, path);
 }
 
-/** Copies a store of another kind into a new file. */
+/** Copies a store that is not a SQLite file into a new SQLite file. */
 async function copyToFile(store: Store, path: string): Promise<void> {
   await using copy = await openSqlite(path, { mark: "leave" });
   await copyStore(store, copy);
@@ -173,7 +173,7 @@ function notWritten(path: string, error: unknown): unknown {
   try {
     Deno.removeSync(`${path}.part`);
   } catch {
-    // It was never created, or the disk is read-only.
+    // The `.part` file was never created, or the disk is read-only.
   }
   return new StoreError(`Cannot write the backup "${path}": ${why}`, { code: "no-access", cause: error });
 }

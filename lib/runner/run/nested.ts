@@ -28,8 +28,8 @@ interface NestedOptions {
 }
 
 /**
- * Runs a recipe within a run and resolves to the outputs of its steps. When the outer run is resumed, an inner run that
- * succeeded is not run again, and an interrupted inner run continues.
+ * Runs a recipe within a run and resolves to the outputs of the recipe's steps. When the outer run is resumed, an
+ * interrupted inner run continues. An inner run that succeeded is run again only if its recipe has changed.
  *
  * @throws {TypeError} For a recipe that does not exist or that writes.
  * @throws {BrokerError} When the inner run did not succeed.
@@ -89,9 +89,10 @@ export async function runNested(
 }
 
 /**
- * Returns the id of an inner run. It consists of the outer run, its round if it started over, and the step. A call with
- * parameters adds a hash of the recipe's name and the parameters. If a step makes the same call again, the second call
- * gets the number 2, and so on. So a step that continues after a stop finds its inner runs again.
+ * Returns the id of an inner run: the key of the outer run and the step. If the outer run has started over, its round
+ * is between them. A call with parameters adds a hash of the recipe's name and the parameters. If a step makes the same
+ * call again, the second call gets the number 2, and so on. So a step that continues after a stop finds its inner runs
+ * again.
  */
 function nestedId(
   { runKey, step, calls }: CallingStep,

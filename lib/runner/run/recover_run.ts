@@ -35,8 +35,8 @@ const MOST_ATTEMPTS = 5;
 
 /**
  * Returns the outcomes of the unresolved steps of a run, or `undefined` if nothing proves them yet. An empty list means
- * that the process died after it had recorded the outcome of every step that writes. If a step that writes has not
- * begun, a person decides whether the run continues.
+ * that the process died after it had recorded the outcome of every step that writes. If no step is unresolved, but a
+ * step that writes has not begun, returns `undefined`: a person decides whether the run continues.
  *
  * @throws {BrokerError} If the broker's lists cannot be read.
  */

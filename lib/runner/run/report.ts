@@ -193,7 +193,7 @@ export const MOST_LINES = 1_000;
 export const MOST_SEVERE_LINES = 1_200;
 /** Maximum length of a line; a longer line is cut. */
 const MOST_CHARACTERS = 2_000;
-/** A step's progress lines are logged at most this often. The last progress line is always logged. */
+/** A step's progress lines are logged at most this often. A line with `done` equal to `total` is always logged. */
 const PROGRESS_EVERY_MS = 10_000;
 
 /** Writes the log of one run. */
@@ -349,9 +349,9 @@ export function describeSlowness({ schedule, tookMs, periodMs }: Slowness): stri
 }
 
 /**
- * For a recipe that keeps a login alive: after a failed query, records that the login will expire if the next query
- * fails too, and returns a warning; does so only once until a query succeeds. Call it in the transaction that ends the
- * run.
+ * Checks, after a failed query of a recipe that keeps a login alive, whether the login has expired, or expires if the
+ * next query fails too. If so, records this and returns a warning. Later failures give no warning until a query
+ * succeeds. Call it in the transaction that ends the run.
  */
 export async function noteLoginEnd(
   store: Store,

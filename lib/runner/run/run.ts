@@ -161,7 +161,7 @@ class Execution {
     });
     const now = timeOf?.(recipe);
     this.#engine = new StepEngine(recipe, {
-      // The parameters of the run: the recipe's, and the values given for this run.
+      // The row's parameters are those of the recipe, with the values that were given for this run.
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,

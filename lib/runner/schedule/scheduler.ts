@@ -55,8 +55,8 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   /** How long to wait before a due run that could not be claimed is tried again. @default 1 s */
   pollMs?: number;
   /**
-   * How long and how many old runs and logs the store keeps; `"everything"` removes none. @default 400 days and
-   * 100,000 runs of each recipe; logs 90 days
+   * How long the store keeps old runs and logs, and how many of them; with `"everything"`, it keeps all of them.
+   * @default 400 days and 100,000 runs of each recipe; logs 90 days
    */
   retention?: Retention | "everything";
   /**
@@ -115,8 +115,9 @@ export class Scheduler implements AsyncDisposable {
    * By run: the monotonic time of the next search for the outcome of its writes, and the current wait between searches.
    */
   readonly #proveAgain = new Map<string, { at: number; waitMs: number }>();
-  /** The running comparison of open orders with the broker's lists. `#followAt` is the next one's monotonic time. */
+  /** The comparison of open orders with the broker's lists that is in progress. */
   #following: Promise<void> | undefined;
+  /** Monotonic time of the next comparison. */
   #followAt = -Infinity;
   #cancelTimer: () => void = () => {};
   #started = false;

@@ -285,8 +285,8 @@ interface Pattern {
 const patterns = new Map<string, Pattern>();
 
 /**
- * Reads a pattern of five fields, or of six with seconds before them. `no-wildcard` makes lists such as `30 1,14`
- * follow the wall clock through a clock change as single values do; croner's default does not.
+ * Reads a pattern of five fields, or of six fields of which the first is for seconds. With `no-wildcard`, lists such as
+ * `30 1,14` follow the wall clock through a clock change, like single values. With croner's default, they do not.
  */
 export function readPattern(cron: string, timezone: string): Cron {
   // Without a function, croner starts no timer.

@@ -86,8 +86,9 @@ export class Trust {
     return path === undefined ? undefined : (await this.records()).get(path);
   }
 
-  /** Returns whether nothing speaks against the trust in a recipe: its texts, code and named programs are the
-   * trusted versions, no other user could write to its files, and no second file has the name of a recipe that it runs.
+  /**
+   * Returns whether the trust in a recipe is still valid: its texts, code and named programs are the trusted versions,
+   * no other user could write to its files, and no second file has the name of a recipe that it runs.
    */
   async isUnchanged(file: string): Promise<boolean> {
     const record = await this.recordOf(file);
@@ -306,7 +307,7 @@ async function textsOf(recipe: CompiledRecipe): Promise<NonNullable<TrustRecord[
 
 const changedText = ({ name, file, sameNameFile }: Pick<KnownRecipe, "name" | "file" | "sameNameFile">) =>
   `the recipe "${name}" that it runs ("${file}"${
-    sameNameFile === undefined ? "" : `, and "${sameNameFile}" has its name too`
+    sameNameFile === undefined ? "" : `, and "${sameNameFile}" has the same name`
   })`;
 
 /** Returns what has changed if a compiled recipe runs a recipe whose file or content is not the trusted one. */

@@ -11,7 +11,7 @@ import type { NamedFile } from "../../recipes/files/named_files.ts";
 import { readOwned } from "../../owned_files.ts";
 import { openLock, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 
-/** Something is not trusted, such as a store, or the trust file cannot be used. */
+/** Thrown if something is not trusted, for example a store. Also thrown if the trust file cannot be used. */
 export class TrustError extends BrokerError {
   override readonly name: string = "TrustError";
 }

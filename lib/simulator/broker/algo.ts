@@ -5,8 +5,8 @@
  *   so there may be fewer than ten children.
  * - `vwap` sends a child in each of ten equal intervals. The children divide the quantity in proportion to the previous
  *   day's volume in these intervals.
- * - `pov` sends, once per interval, as much as its children need to reach its percentage of the market's volume since
- *   the start.
+ * - `pov` keeps the quantity of its children at a percentage of the market's volume since the start: once per interval,
+ *   it sends what is missing.
  * - `tpov` sends, once per interval, its percentage of the volume at the best price of the other side.
  * - `iceberg` sends the next child when the previous one is no longer open.
  *
@@ -15,8 +15,8 @@
  * has the best price of the other side. No child has a price beyond the limit. If the settings have no sensitivity, the
  * children of a limit order are aggressive, and the children of a market order are neutral. At the end time the order
  * expires; when the market closes, it is done for the day. In both cases, its open children are cancelled as soon as
- * the exchange accepts cancellations. The broker
- * documents the settings but no formula, so these rules are choices of the simulator.
+ * the exchange accepts cancellations. The broker documents the settings but no formula, so these rules are choices of
+ * the simulator.
  *
  * @module
  */

@@ -112,7 +112,7 @@ export function cancellableAt(state: State, order: Pick<LiveOrder, "book" | "day
     .find((at) => at >= state.now && !isLocked(state, order, "cancelled", at));
 }
 
-/** Returns whether the exchange does not accept amendments, or cancellations, of an order at an instant. */
+/** Returns whether the exchange would reject a change of an order at an instant: an amendment or a cancellation. */
 function isLocked(
   { auctions }: State,
   { book, day }: Pick<LiveOrder, "book" | "day">,
@@ -142,8 +142,8 @@ export function checkAuction(
 }
 
 /**
- * Rejects the amendment of an order from continuous trading that does not take part in Hong Kong's closing auction,
- * because its price is outside the auction's limits.
+ * In Hong Kong's closing auction, rejects the amendment of an order whose own price is outside the auction's limits.
+ * Such an order is left from continuous trading, and does not take part in the auction.
  */
 export function checkCarried(
   { now, auctions }: State,

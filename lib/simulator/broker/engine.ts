@@ -226,8 +226,8 @@ export class Engine {
   }
 
   /**
-   * Returns the event of an ex-date on which the mainland trades, but Stock Connect is closed. Its prices fall, so the
-   * holdings must change too.
+   * Returns the event of an ex-date on which the mainland trades, but Stock Connect is closed. The price of the listing
+   * falls on that day, so the holdings must change too.
    */
   #closedExDate(market: Market): Event | undefined {
     const { day, exDatesUntil: after } = this.#state.today[market];
@@ -247,7 +247,7 @@ export class Engine {
     for (const { symbol } of actions) this.#desks.conditional.endOnExDate(symbol);
   }
 
-  /** Returns the event that ends the open orders of the contracts whose last trading day it is. */
+  /** Returns the event that cancels the open orders of contracts whose last trading day is today. */
   #expiry(): Event | undefined {
     const { day } = this.#state.today.futures;
     const orders = this.#state.openOrders("futures")

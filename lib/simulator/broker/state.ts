@@ -94,7 +94,7 @@ export function emptyDay(day: BookDay, dateBefore: string): Today {
 
 const larger = (a: bigint, b: bigint): bigint => a > b ? a : b;
 
-/** Cents reserved for the up to four parts of an order, because fees are rounded for each fill. */
+/** Cents reserved for each of the up to four parts of an order, because fees are rounded for each fill. */
 const ROUNDING_RESERVE = 50n;
 
 /** The broker's state. */

@@ -99,7 +99,7 @@ class Direct implements DirectTransport {
 
   readonly readOnly?: ReadOnly;
 
-  /** A digest of the developer's public key: each account has its own key, and the digest does not reveal it. */
+  /** Resolves to a digest of the developer's public key: it differs between accounts, and does not reveal the key. */
   readonly account = (): Promise<string> => leaseName(this.#leaseAccount);
 
   constructor(options: DirectOptions, envelopes: Envelopes) {

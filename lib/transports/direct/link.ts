@@ -38,7 +38,7 @@ export interface LinkHandlers {
   onLife?(): void;
   /** Called with each push; its body is only valid during the call. */
   onPush?(body: Uint8Array): void;
-  /** Called with each push that is rejected although the connection stays open. */
+  /** Called when the link rejects a push and keeps the connection open. */
   onRefusedPush?(): void;
   /** Called with an error that belongs to no call. */
   onFault?(error: BrokerError): void;

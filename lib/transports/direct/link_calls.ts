@@ -107,9 +107,9 @@ export class LinkCalls {
   }
 
   /**
-   * Removes and returns the waiting call if there is exactly one and it was sent. An answer without an id can only
-   * belong to that call. Another answer with the call's own id counts as a late answer, so that an order id in it is
-   * not lost.
+   * Removes and returns the waiting call if there is exactly one and it was sent. An answer with an unknown id can only
+   * belong to that call. If an answer with the call's own id arrives after that, it counts as a late answer, so that an
+   * order id in it is not lost.
    */
   takeOnly(): LinkCall | undefined {
     const only = this.#outstanding.only;

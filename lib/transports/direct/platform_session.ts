@@ -139,7 +139,7 @@ export class PlatformSession {
     if (this.#token?.generation === generation) this.#token = undefined;
   }
 
-  /** Stops all logins: another program has taken over the login, or the password is wrong. */
+  /** Stops all logins, because another program has taken over the login. */
   stop(refusal: RejectedError): void {
     this.#refusals.stop(refusal);
     this.#token = undefined;

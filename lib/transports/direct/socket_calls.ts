@@ -110,7 +110,8 @@ export class SocketCalls {
 
   /**
    * Decodes an answer with `read`, and updates the logins. If the answer reports that a login has ended, ends that
-   * login. Otherwise extends the validity of the token.
+   * login. If it reports that the server does not know the connection, ends the connection. Otherwise extends the
+   * validity of the token.
    */
   noting<T>(context: CallContext, route: Route, read: () => T): T {
     try {

@@ -166,7 +166,7 @@ export interface PushHandlers {
    * @throws {ProtocolError} If the push is unreadable; the connection then ends.
    */
   onPush(body: Uint8Array): void;
-  /** Called with each push that the source rejects although its connection stays open. */
+  /** Called when the source rejects a push and keeps its connection open. */
   onRefusedPush(): void;
 }
 
@@ -174,7 +174,7 @@ export interface PushHandlers {
 export interface PushLine {
   /** Reads until the connection ends, and resolves to the error that ended it. */
   run(): Promise<BrokerError>;
-  /** Closes the connection. */
+  /** Ends the line. Closes its connection, except that the connections of the direct transport stay open for calls. */
   close(): void;
   /**
    * Only for a line with several connections: returns when data last arrived on the broken connection, in Unix

@@ -83,7 +83,7 @@ export interface PushStream extends AsyncDisposable {
    * @throws {TransportError} If the stream is closed before that.
    */
   connected(): Promise<void>;
-  /** Closes the connection. Ends the readers after their queued events. */
+  /** Closes the stream. Ends the readers after their queued events. */
   close(): Promise<void>;
 }
 

@@ -154,7 +154,7 @@ function noteUnknownMembers(operation: AnyOperation, sent: unknown, isShown: boo
 interface Sent {
   /** Path at the gateway, or at the platform. */
   path?: string | undefined;
-  /** Message on the socket; absent for a request without a payload. */
+  /** Message on the socket; `null` for a request without a payload. Absent if the request does not use the socket. */
   message?: string | null;
   params: GivenParams;
 }

@@ -40,7 +40,7 @@ interface DemoBroker extends AsyncDisposable {
  */
 export async function run({ flags, host }: DemoInput): Promise<number> {
   const out = flags.out ?? "out/demo";
-  refuseLinkedOut(out); // the folder may contain a link of that name
+  refuseLinkedOut(out); // somebody else may have created a link of this name
   const open = openerOf(flags.transport ?? "gateway");
   const begun = performance.now();
   const recipe = await demoRecipe();

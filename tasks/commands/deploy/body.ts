@@ -255,7 +255,7 @@ function deploymentOf(
     }
     return kubernetes(recipes, { ...options, image: flags.image ?? "hsgate:latest", as });
   }
-  const folder = absolute(flags.out!, Deno.cwd()); // checked by the caller
+  const folder = absolute(flags.out!, Deno.cwd()); // `run` requires --out for this system
   return denoCron(recipes, {
     ...options,
     tickModule: importPath(folder, options.program),

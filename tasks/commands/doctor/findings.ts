@@ -83,7 +83,7 @@ export function settingsFinding({ settings, origins, file }: LoadedSettings): Fi
   ];
 }
 
-/** Compares the gateway's own file with the settings. */
+/** Returns the problems of the gateway's own file, and how its ports differ from the settings. */
 export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress }: Settings): Finding[] {
   const { listenIp, listenHttpPort, listenTcpPort, problems, unusable } = config;
   if (unusable.length > 0) {

@@ -60,7 +60,7 @@ export function examineKey({ path, bytes, mode }: KeyFile, half: Half): KeyRepor
   };
 }
 
-/** Returns the file as text; `undefined` if it is not text. */
+/** Returns the file as text, and adds findings about its encoding. `undefined` if it is empty or not text. */
 function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFinding[]): string | undefined {
   const fail = (text: string, advice: string) => void findings.push({ state: "failed", text, advice });
   const [first, second, third] = bytes;

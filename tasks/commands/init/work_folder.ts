@@ -88,7 +88,7 @@ async function namesIn(path: string): Promise<string[] | undefined> {
   }
 }
 
-/** Writes new files. If a file cannot be written, removes the files that were written before it. */
+/** Writes new files. If a file cannot be written, removes every file and folder that this call has created. */
 export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile[]): Promise<void> {
   const made: string[] = [];
   try {

@@ -31,8 +31,8 @@ export async function accountHolder(
 }
 
 /**
- * Checks that no other process has the account's trade connection. The platform ends that process's login when
- * another program logs in, even to read a single quote.
+ * Throws if another process has the account's trade connection. If this program logged in, even to read a single
+ * quote, the platform would end the login of the other process.
  *
  * @throws {TransportError} With code `lease-held`, if another process has the connection.
  */

@@ -65,7 +65,7 @@ async function futuresContractOf(
     const rows = await client.futures.ordersToday({}, { signal: host.signal });
     return rows.find((row) => row.orderId === orderId)?.symbol;
   } catch (error) {
-    // The account may not trade futures. Whatever the reason is, the message about the order says more.
+    // For example, the account has no futures. The caller's message about the order helps more than this error.
     if (error instanceof BrokerError && !host.signal.aborted) return undefined;
     throw error;
   }
@@ -78,7 +78,7 @@ async function likelyMarkets({ store, account }: OpenDesk, orderId: string): Pro
   return market !== undefined && Market.has(market) ? [market] : [...Market.names];
 }
 
-const operationOf = (name: string) => findOperation(name)!; // the catalogue has it
+const operationOf = (name: string) => findOperation(name)!; // called only with names of the catalogue
 
 /** Amends an order. Terms that no flag names stay as they are. */
 export async function amend({ args: [orderId = ""], flags, host }: AmendInput): Promise<number> {

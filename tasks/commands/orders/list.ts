@@ -323,8 +323,8 @@ export async function fills({ flags, host }: FillsInput): Promise<number> {
     for (const [orderId, { intent }] of await ownedOrders(store, account, 0)) owned.set(orderId, intent);
     if (flags.markets === undefined) {
       const recent = await recentIntents(store, account, { since: host.now() - RECENT_MS, limit: 1000 });
-      // Leave out the markets of rejected orders: the account may lack the right to trade there, and reading would
-      // fail.
+      // Leave out a market if all of its intents were rejected or not executed: the account may lack the right to trade
+      // there, and reading would fail.
       markets = marketsIn(recent.filter(({ state }) => state !== "abandoned" && state !== "rejected"));
     }
   }

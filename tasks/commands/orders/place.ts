@@ -25,7 +25,7 @@ export const buy = (input: PlaceInput): Promise<number> => place("buy", input);
 export const sell = (input: PlaceInput): Promise<number> => place("sell", input);
 
 async function place(side: "buy" | "sell", { args, flags, host }: PlaceInput): Promise<number> {
-  const operation = findOperation("orders.place")!; // the catalogue has it
+  const operation = findOperation("orders.place")!; // the catalogue has this operation
   const params = paramsOf(side, args, flags);
   checkParams(operation, params);
   needAnswer("yes", flags.yes, host);

@@ -188,7 +188,7 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
   if (fundsCurrency !== currency || isBuy && isConditional(textOf(params.orderType))) {
     const why = fundsCurrency !== currency
       ? `the order needs ${currency}`
-      : "the order needs it when it is triggered";
+      : "the order needs cash only when it triggers";
     rows.push(["cash", `${money(available)} ${fundsCurrency} available; ${why}`]);
     return rows;
   }
@@ -262,7 +262,7 @@ export async function findOrder(
   orderId: string,
   { markets, host }: { markets: readonly Market[]; host: Host },
 ): Promise<{ market: Market; order: SeenOrder } | undefined> {
-  const operation = findOperation("orders.place")!; // the catalogue has it
+  const operation = findOperation("orders.place")!; // the catalogue has this operation
   for (const market of markets) {
     for (const orderType of [undefined, conditionalTypes[0]]) {
       const { orders } = await readLists(client, placeOf(operation, { market, orderType }), {

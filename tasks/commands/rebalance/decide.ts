@@ -86,7 +86,7 @@ export async function approvePlan(
     { by, at: storeTime(store, host), ...forMs !== undefined && { forMs } },
     await settingsNow(record, host),
   );
-  const until = showInstant(approval!.until); // it was just approved
+  const until = showInstant(approval!.until); // the plan was just approved
   if (flags.json) host.out(JSON.stringify({ hash, state: "approved", by, until }));
   else {
     for (const { side, quantity, symbol, price } of plan.trades) {

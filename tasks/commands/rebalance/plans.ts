@@ -136,9 +136,10 @@ export async function show(input: RebalanceShowInput): Promise<number> {
 }
 
 /**
- * Returns a report of what the execution of a plan has done so far, with fees that the broker booked after the day. If
- * the broker cannot be reached, or the new report shows less, returns the report that was recorded when the execution
- * ended. Returns `undefined` if the execution has not begun, or there is no report.
+ * Returns a report of what the execution of a plan has done so far, with fees that the broker booked after the day.
+ * Returns the report that was recorded when the execution ended, if that report already has the booked fees, if the
+ * broker cannot be reached, or if the new report shows less. Returns `undefined` if the execution has not begun, or
+ * there is no report.
  */
 async function reportNow(
   record: PlanRecord,
@@ -165,7 +166,7 @@ async function reportNow(
 /** Returns whether a report lacks data of an earlier one, because the store or the broker has deleted old orders. */
 function showsLess(now: RebalanceReport, before: RebalanceReport): boolean {
   return before.trades.some(({ filled, averagePrice }, index) => {
-    const trade = now.trades[index]!; // both reports are about the same plan
+    const trade = now.trades[index]!; // both reports are about the same plan, so they have the same trades
     return compare(trade.filled, filled) < 0 ||
       (averagePrice !== undefined && trade.averagePrice === undefined);
   });

@@ -33,8 +33,8 @@ export async function run({ args: [given = "", word = ""], flags, host }: Resolv
     const { state: found } = await runOf(store, key, "resolve");
     throw new UsageError(`Cannot resolve "${key}": it is "${found}", so it has no unresolved write`);
   }
+  // The decision about the run proves nothing about its orders, so their intents stay as they are.
   const intents = await unresolvedIntentAdvice(store, key);
-  // A decision about a run is no proof about an order, so the intents stay as they are.
   if (flags.json) host.out(JSON.stringify({ key, state, actor, because }));
   else {
     host.out(

@@ -45,7 +45,9 @@ export async function run(input: RunInput): Promise<number> {
 }
 
 /**
- * Checks that a run without a store is safe. @throws {UsageError} If it is not. The message suggests a command line.
+ * Rejects a run without a store if the recipe writes, or if a flag needs a store.
+ *
+ * @throws {UsageError} If the run is rejected. The message suggests a command line.
  */
 function refuseWithoutStore(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): void {
   const own = (["manual", "force-deadline", "wait"] as const).filter((flag) => flags[flag] !== undefined);

@@ -33,7 +33,10 @@ const PROGRESS_EVERY_MS = 5_000;
 /** Maximum width of the key column. A longer key shifts the rest of its line. */
 const WIDEST_KEY = 48;
 
-/** Writes events as log lines. The redactor has already removed secrets from them, except from errors. */
+/**
+ * Returns a function that writes an event as log lines. The redactor has already removed secrets from events, except
+ * from their errors.
+ */
 export function eventLogger(
   host: Pick<Host, "out" | "color">,
   { json, reason, least = "debug", zone }: LogOptions,

@@ -116,7 +116,7 @@ class LiveTree implements RunShow {
   }
 }
 
-/** Prints one line for each step that begins or ends, and for its progress. */
+/** Returns a function that prints a line for each step that begins or ends, and for its progress. */
 function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
   const places = new Map<string, string>();
   const files = new FilesByRun();

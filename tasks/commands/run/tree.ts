@@ -40,7 +40,7 @@ interface Node {
   attempt: number;
   startedAt: number;
   tookMs?: number;
-  /** Progress of the step. */
+  /** Progress of the step, such as `3/12`; empty if it is not known. */
   place: string;
   text: string;
   result: string;

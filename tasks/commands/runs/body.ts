@@ -62,7 +62,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
     empty: "there are no runs",
   });
   if (view.output === "table") {
-    // A narrow terminal omits the reason column.
+    // Print unresponsive runs again below the table, because a narrow terminal omits the reason column.
     for (const row of rows) {
       const since = unresponsiveSince(row, now);
       if (since !== undefined) host.out(paint(host, "yellow", plain(silentText(row, since))));

@@ -82,8 +82,8 @@ export async function accountOf({ transport, developerPrivateKey, gatewayUrl }: 
 /**
  * Opens the store, and finds the account that the settings name. Does not connect.
  *
- * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`. If this machine's clock is
- * wrong, with the code `wrong-clock`.
+ * @throws {BrokerError} If the command writes, and trading is halted (code `halted`) or this machine's clock is wrong
+ * (code `wrong-clock`).
  * @throws {UsageError} If the command writes, and the settings are read-only or the store may be lost.
  */
 export async function openAccountStore(flags: DeskFlags, options: DeskOptions): Promise<AccountStore> {
@@ -171,7 +171,7 @@ export async function connectDesk(
 /**
  * Opens the store, connects, and returns the order desk.
  *
- * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
+ * @throws Like {@linkcode openAccountStore}.
  */
 export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<OpenDesk> {
   await using opened = new AsyncDisposableStack();

@@ -238,7 +238,7 @@ export async function loadToRun(
     host.note(`hsgate: warning: ${plain(waitingText(before.name, path, found.judgement))}`);
     return before;
   }
-  return recipe!; // a missing recipe is untrusted, and handled above
+  return recipe!; // a recipe that was not loaded is untrusted: the branch above has handled it
 }
 
 const waitingText = (name: string, path: string, { exposed }: Judgement) =>

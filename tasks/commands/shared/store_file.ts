@@ -191,7 +191,11 @@ export async function refuseLinkedStore(path: string, flags: StoreFlags, host: H
   );
 }
 
-/** Checks a store before it is opened. @throws {TrustError} If another user may have created it. */
+/**
+ * Checks a store before it is opened, and returns whether the store is new.
+ *
+ * @throws {TrustError} If another user may have created it.
+ */
 async function checkedStore(path: string, flags: StoreFlags, host: Host): Promise<{ isNew: boolean }> {
   if (path === ":memory:") return { isNew: false };
   const needsTrust = !await isNamed(flags, host);

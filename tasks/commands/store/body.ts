@@ -23,7 +23,7 @@ import { type StoreFlags, storePath } from "../shared/session.ts";
 
 /** Copies the store to a file. */
 export async function backup({ args: [file = ""], flags, host }: StoreBackupInput): Promise<number> {
-  refuseLinkedOut(file); // the folder may contain a link of that name
+  refuseLinkedOut(file); // somebody else may have created a link of this name
   await using store = await openStore(flags, { host, mustExist: true });
   await backupStore(store, file).catch((error) => {
     throw storeError(store.name, error);
@@ -47,8 +47,8 @@ export async function verify({ flags, host }: StoreVerifyInput): Promise<number>
   for (const warning of warnings) host.note(`hsgate: warning: ${path}: ${plain(warning)}`);
   if (faults.length === 0) return 0;
   host.note(
-    "  -> Stop the scheduler, move this file elsewhere, and copy the last backup to its old place. The backup does not contain what " +
-      'ran after it: check the orders since then, and then run "store accept"',
+    "  -> Stop the scheduler, move this file elsewhere, and copy the last backup to the path of this file. " +
+      'The backup does not contain what ran after it: check the orders since then, and then run "store accept"',
   );
   return 7;
 }
@@ -96,7 +96,8 @@ export async function accept({ flags, host }: StoreAcceptInput): Promise<number>
   if (lost === undefined) {
     throw new UsageError(`Cannot accept a loss of "${path}": it contains every write that its mark records`);
   }
-  await recordStore(path, flags, host); // an empty file is now a new store with a new id
+  // A file that was empty is now a new store with a new id, so its trust must be recorded.
+  await recordStore(path, flags, host);
   if (flags.json) host.out(JSON.stringify({ store: path, lost, actor, because }));
   else {
     host.out(`"${path}" is accepted, although ${plain(lost)}`);

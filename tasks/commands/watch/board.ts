@@ -1,5 +1,5 @@
 /**
- * Formats the display of `hsgate watch`: the latest quote of each security, with order messages below.
+ * Formats the display of `hsgate watch`: the latest quote of each security, with messages about other events below.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { changePercent, quoteColumns, type QuoteRow, shortCount } from "../quote
 
 /** Maximum number of messages on the board. */
 const KEPT = 8;
-/** Maximum number of brokers of a queue in one line. */
+/** Maximum number of brokers that the line about a broker queue names. */
 const NAMED_BROKERS = 5;
 
 /** Keeps the latest state and formats it as a table or as lines. */
@@ -37,19 +37,19 @@ export class Board {
     if (columns !== undefined) chooseColumns(quoteColumns(now()), columns);
   }
 
-  /** Adds a quote. */
+  /** Replaces the quote of a security. Ignores a security that is not watched. */
   setQuote(quote: Quote): void {
     const row = this.#rows.get(quote.security?.symbol ?? "");
     if (row !== undefined) row.quote = quote;
   }
 
-  /** Adds the best levels of an order book. */
+  /** Replaces the best bid and ask of a security. Ignores a security that is not watched. */
   setBook(symbol: string, { bid, ask }: Pick<QuoteRow, "bid" | "ask">): void {
     const row = this.#rows.get(symbol);
     if (row !== undefined) Object.assign(row, { bid, ask });
   }
 
-  /** Adds an event. */
+  /** Applies an event: updates the row of a security, or adds a message with the time `at`. */
   apply(event: TransportEvent, at: string): void {
     switch (event.type) {
       case "quote":
@@ -72,7 +72,7 @@ export class Board {
     }
   }
 
-  /** Returns what is known of a security; `undefined` for a security that is not watched. */
+  /** Returns the latest quote, bid and ask of a security; `undefined` for a security that is not watched. */
   rowOf(symbol: string): QuoteRow | undefined {
     return this.#rows.get(symbol);
   }
@@ -84,7 +84,7 @@ export class Board {
     return level("bid", priceText(bid?.price)) + level("ask", priceText(ask?.price));
   }
 
-  /** Returns the board as lines that fit the terminal. */
+  /** Returns the board as lines. They fit the terminal, unless the user has selected columns. */
   lines(host: Host): string[] {
     const { columns, rows } = host.size();
     const all = [...this.#rows.values()];

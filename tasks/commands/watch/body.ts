@@ -99,7 +99,7 @@ interface Show {
 const clockOf = (host: Host) => clockText(host.now());
 
 function jsonLines(host: Host): Show {
-  // JSON.stringify drops errors, so keep the message and the code.
+  // JSON.stringify would write an error as `{}`, so write its message and its code instead.
   const errorAsMessage = (_key: string, value: unknown) => value instanceof Error ? value.message : value;
   const withCode = (event: TransportEvent) =>
     "error" in event && event.error !== undefined ? { ...event, code: event.error.code } : event;

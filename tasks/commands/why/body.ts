@@ -15,7 +15,7 @@ import { findRecipe, getRecipe, notFound } from "../shared/remembered_recipe.ts"
 import { warnOfUntrusted } from "../trust/notes.ts";
 import { isDate } from "../../../lib/time.ts";
 
-/** Prints one line. */
+/** Prints one line that explains what the recipe did on the day. */
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
   if (!isDate(date)) {
     throw new UsageError(`Cannot explain "${date}": write a day that exists, such as 2025-08-15`);
