@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { readExecutionTerms } from "../lib/rebalance/terms.ts";
+import { readExecutionTerms } from "../lib/rebalance/input/terms.ts";
 import {
   isDate,
   type Machine,

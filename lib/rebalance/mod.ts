@@ -1,32 +1,18 @@
 /**
  * Plans the rebalancing of a portfolio (which trades bring the weights near their targets), and executes such plans.
  *
- * | File | Purpose |
+ * | Folder | Purpose |
  * |---|---|
- * | `plan_file.ts` | the file with targets, buffers, bands and limits |
- * | `account.ts` | the account of a plan: cash, holdings, prices, lots, rates |
- * | `broker.ts` | reads the account from the broker |
- * | `rows.ts` | finds the listings of a plan, and every mistake in the file and the account |
- * | `prepare.ts` | converts the file and the account to exact integers |
- * | `problem.ts`, `relax.ts`, `improve.ts`, `solve.ts` | the problem, its lower bound, a good plan, the best plan |
- * | `left_out.ts`, `impossible.ts` | why a symbol is not traded, why there is no plan |
- * | `plan.ts` | the plan as data |
- * | `terms.ts` | the terms of execution: prices, repricing, deadline |
+ * | `input/` | the file with the targets, the terms of execution, and the account from a file or from the broker |
+ * | `solver/` | the problem in exact integers, its lower bound, the best plan, and why a symbol is not traded |
+ * | `execution/` | approves a plan, and executes it: when, at which prices, and covered by which cash and holdings |
+ * | `results/` | reports what an execution did, and shows a plan as text or as a page |
  * | `queries.ts`, `stored_plan.ts` | the plans in the store, and the shapes of their JSON columns |
- * | `approve.ts` | the rules of approval |
- * | `execute.ts` | begins, continues and ends the execution of a plan |
- * | `execution.ts` | one execution by this process: places, reprices and cancels orders, and stops at the deadline |
- * | `cover.ts` | how much of an order the broker's cash and holdings cover |
- * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices and lots, and how much remains |
- * | `report.ts`, `results.ts` | what an execution did |
- * | `day_trades.ts` | what was executed on a day, for the day book |
- * | `values.ts` | reads the values of YAML and JSON files |
- * | `words.ts`, `page.ts` | the plan's numbers as text, and the plan as a page |
  *
  * @module
  */
-export { readAccount } from "./account.ts";
-export type { Account, AccountHolding, AccountQuote, Instrument } from "./account.ts";
+export { readAccount } from "./input/account.ts";
+export type { Account, AccountHolding, AccountQuote, Instrument } from "./input/account.ts";
 export {
   APPROVAL_MS,
   type ApprovalWish,
@@ -36,15 +22,15 @@ export {
   fileOf,
   hasChanged,
   hasOtherRecipe,
-} from "./approve.ts";
-export { type BrokerAccountOptions, readBrokerAccount } from "./broker.ts";
-export { rebalanceTradesOf } from "./day_trades.ts";
-export { planPage } from "./page.ts";
-export { makePlan } from "./plan.ts";
-export type { Plan, PlannedPosition, PlannedTrade } from "./plan.ts";
-export { readRebalanceFile, readRebalanceSettings } from "./plan_file.ts";
-export { deadlineOf, readExecutionTerms } from "./terms.ts";
-export type { ExecutionAlgorithm, ExecutionHours, ExecutionTerms, Peg } from "./terms.ts";
+} from "./execution/approve.ts";
+export { type BrokerAccountOptions, readBrokerAccount } from "./input/broker.ts";
+export { rebalanceTradesOf } from "./results/day_trades.ts";
+export { planPage } from "./results/page.ts";
+export { makePlan } from "./solver/plan.ts";
+export type { Plan, PlannedPosition, PlannedTrade } from "./solver/plan.ts";
+export { readRebalanceFile, readRebalanceSettings } from "./input/plan_file.ts";
+export { deadlineOf, readExecutionTerms } from "./input/terms.ts";
+export type { ExecutionAlgorithm, ExecutionHours, ExecutionTerms, Peg } from "./input/terms.ts";
 export {
   approvePlan,
   beginPlan,
@@ -62,14 +48,14 @@ export {
   shortHash,
 } from "./queries.ts";
 export type { PlanApproval, PlanRecord, PlanState } from "./queries.ts";
-export { endLeftPlan, rebalance } from "./execute.ts";
-export { passingRules, STOPPED_BY } from "./execution.ts";
+export { endLeftPlan, rebalance } from "./execution/execute.ts";
+export { passingRules, STOPPED_BY } from "./execution/execution.ts";
 export { GuardRefusal } from "../desk/guards/check.ts";
-export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execution.ts";
-export { progressOf } from "./progress.ts";
-export type { Progress } from "./progress.ts";
-export { reportOf } from "./results.ts";
-export type { ReportOptions } from "./results.ts";
-export type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
-export type { Band, Group, PriceKind, RebalanceFile } from "./plan_file.ts";
+export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execution/execution.ts";
+export { progressOf } from "./execution/progress.ts";
+export type { Progress } from "./execution/progress.ts";
+export { reportOf } from "./results/results.ts";
+export type { ReportOptions } from "./results/results.ts";
+export type { RebalanceReport, Slippage, TradeReport } from "./results/report.ts";
+export type { Band, Group, PriceKind, RebalanceFile } from "./input/plan_file.ts";
 export type { ArrivalPrice, PlanSource, RecipeFile, TradeNote } from "./stored_plan.ts";

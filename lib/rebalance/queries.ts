@@ -11,8 +11,8 @@ import type { ZodType } from "zod";
 import { planFilledSince } from "../desk/queries.ts";
 import { BrokerError } from "../errors.ts";
 import { readJson, type Store } from "../store/store.ts";
-import type { Plan } from "./plan.ts";
-import type { RebalanceReport } from "./report.ts";
+import type { Plan } from "./solver/plan.ts";
+import type { RebalanceReport } from "./results/report.ts";
 import {
   type ArrivalPrice,
   arrivalShape,
@@ -24,7 +24,7 @@ import {
   termsShape,
   type TradeNote,
 } from "./stored_plan.ts";
-import type { ExecutionTerms } from "./terms.ts";
+import type { ExecutionTerms } from "./input/terms.ts";
 
 /** State of a plan in the store. */
 export type PlanState =

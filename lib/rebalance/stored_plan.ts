@@ -8,10 +8,10 @@ import * as z from "zod";
 import { type Decimal, isDecimal } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
 import { durationPattern, isDate } from "../time.ts";
-import type { Plan } from "./plan.ts";
-import type { RebalanceFile } from "./plan_file.ts";
-import type { RebalanceReport } from "./report.ts";
-import { deadlineOf, type ExecutionTerms, pegs, sensitivities, strategies } from "./terms.ts";
+import type { Plan } from "./solver/plan.ts";
+import type { RebalanceFile } from "./input/plan_file.ts";
+import type { RebalanceReport } from "./results/report.ts";
+import { deadlineOf, type ExecutionTerms, pegs, sensitivities, strategies } from "./input/terms.ts";
 
 /** Price of the market when the execution of a plan began. */
 export interface ArrivalPrice {

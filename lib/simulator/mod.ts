@@ -116,8 +116,8 @@ export type {
 export type { Book } from "./broker/sessions.ts";
 export type { ExtendedSession } from "../calendars/mod.ts";
 export type { OrderPush } from "./contract.ts";
-export type { FillRule } from "./broker/live_order.ts";
-export type { PauseKind } from "./broker/pauses.ts";
+export type { FillRule } from "./broker/orders/live_order.ts";
+export type { PauseKind } from "./broker/matching/pauses.ts";
 export type {
   BarView,
   BookLevel,

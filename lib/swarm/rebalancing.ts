@@ -7,7 +7,7 @@
 import { add, compare, type Decimal, isZero, multiply, subtract, sumOf } from "../decimal.ts";
 import { estimateFees } from "../desk/guards/order.ts";
 import type { Intent } from "../desk/intent.ts";
-import type { Plan } from "../rebalance/plan.ts";
+import type { Plan } from "../rebalance/solver/plan.ts";
 import type { PlanRecord } from "../rebalance/queries.ts";
 import { compileRecipe } from "../recipes/mod.ts";
 import { SimulatedMarket } from "../simulator/market/mod.ts";

@@ -10,7 +10,7 @@ import type {
   DayResult,
   MarketResult,
 } from "../../lib/day_book/types.ts";
-import { moneyOf, sumText } from "../../lib/rebalance/words.ts";
+import { moneyOf, sumText } from "../../lib/rebalance/results/words.ts";
 import type { Host } from "./host.ts";
 import { type Column, cut, paint, tableLines, type TableOptions } from "./print.ts";
 

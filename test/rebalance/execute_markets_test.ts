@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { add, compare } from "../../lib/decimal.ts";
 import type { Market } from "../../lib/dictionaries/market.ts";
-import { securityFor } from "../../lib/rebalance/broker.ts";
+import { securityFor } from "../../lib/rebalance/input/broker.ts";
 import {
   makePlan,
   type Plan,

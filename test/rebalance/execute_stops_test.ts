@@ -14,7 +14,7 @@ import {
   recordPlan,
   STOPPED_BY,
 } from "../../lib/rebalance/mod.ts";
-import { Cover } from "../../lib/rebalance/cover.ts";
+import { Cover } from "../../lib/rebalance/execution/cover.ts";
 import { ORDER } from "../conformance/simulated_account.ts";
 import { ACCOUNT, deskTest, type DeskUnderTest } from "../desk/support.ts";
 import { executor, planAt, PURCHASE, QUICK, RISING, SALES } from "./executor.ts";

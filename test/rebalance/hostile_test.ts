@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { add, compare, type Decimal, isZero, multiply, subtract } from "../../lib/decimal.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { type Account, makePlan, readRebalanceFile } from "../../lib/rebalance/mod.ts";
-import { mostCovered } from "../../lib/rebalance/pricing.ts";
+import { mostCovered } from "../../lib/rebalance/execution/pricing.ts";
 
 const read = (text: string) => readRebalanceFile(text, { name: "p.yaml" });
 const file = await read("market: hk\ntargets: { 00700.HK: 0.4, 00005.HK: 0.3 }\n");

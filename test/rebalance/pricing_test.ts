@@ -1,8 +1,8 @@
 /** Tests of the prices of a plan's orders and of the hours in which they are sent. */
 import { assertEquals } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
-import { marketHours } from "../../lib/rebalance/hours.ts";
-import { type MarketView, orderPrice } from "../../lib/rebalance/pricing.ts";
+import { marketHours } from "../../lib/rebalance/execution/hours.ts";
+import { type MarketView, orderPrice } from "../../lib/rebalance/execution/pricing.ts";
 import { planOf, termsOf } from "./support.ts";
 
 const NOW = Date.parse("2025-08-15T10:30:00+08:00");

@@ -30,7 +30,7 @@ import {
   plansOf,
   recordPlan,
 } from "../../lib/rebalance/queries.ts";
-import { storedReport } from "../../lib/rebalance/results.ts";
+import { storedReport } from "../../lib/rebalance/results/results.ts";
 import { planOf, termsOf } from "../rebalance/support.ts";
 import { testBoth } from "./both_stores.ts";
 import { History, sizeOfStore, vacuum } from "./history.ts";

@@ -17,7 +17,7 @@ import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
 import type { Holding } from "../../lib/operations/account.ts";
 import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
-import { amountOf, meanPrice } from "../../lib/simulator/broker/money.ts";
+import { amountOf, meanPrice } from "../../lib/simulator/broker/account/money.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 import { all, always, ask } from "./asked.ts";

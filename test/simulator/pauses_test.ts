@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { ConditionalOrder } from "../../lib/operations/conditional_orders.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 import { multiply, round } from "../../lib/decimal.ts";
-import { Pauses } from "../../lib/simulator/broker/pauses.ts";
+import { Pauses } from "../../lib/simulator/broker/matching/pauses.ts";
 import { scriptPlan } from "../../lib/simulator/script.ts";
 import { hk, newYork, open, refused } from "./desk.ts";
 

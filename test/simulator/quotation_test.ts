@@ -1,9 +1,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { add, compare, divide, multiply, subtract } from "../../lib/decimal.ts";
 import { Refusal } from "../../lib/simulator/contract.ts";
-import { readPrice, writePrice } from "../../lib/simulator/broker/money.ts";
-import { Quotation } from "../../lib/simulator/broker/quotation.ts";
-import { Tape } from "../../lib/simulator/broker/tape.ts";
+import { readPrice, writePrice } from "../../lib/simulator/broker/account/money.ts";
+import { Quotation } from "../../lib/simulator/broker/matching/quotation.ts";
+import { Tape } from "../../lib/simulator/broker/matching/tape.ts";
 import { hk, market, open, refused } from "./desk.ts";
 
 const DATE = "2025-08-15";

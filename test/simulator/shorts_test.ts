@@ -1,4 +1,4 @@
-import { shortTerms } from "../../lib/simulator/broker/short_terms.ts";
+import { shortTerms } from "../../lib/simulator/broker/account/short_terms.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { add, multiply, subtract } from "../../lib/decimal.ts";
 import type { BuyingPower, Holding } from "../../lib/operations/account.ts";

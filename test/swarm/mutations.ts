@@ -83,21 +83,21 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a fill costs a cent more than its amount",
-    file: "lib/simulator/broker/orders.ts",
+    file: "lib/simulator/broker/orders/orders.ts",
     from: "+= isSell ? amount : -amount;",
     to: "+= isSell ? amount : -amount - 1n;",
     within: 10,
   },
   {
     name: "a fee is charged that no list shows",
-    file: "lib/simulator/broker/clearing.ts",
+    file: "lib/simulator/broker/account/clearing.ts",
     from: "state.cash[currency] -= total;",
     to: "state.cash[currency] -= total + 1n;",
     within: 10,
   },
   {
     name: "the cash that can be withdrawn is below zero",
-    file: "lib/simulator/broker/account.ts",
+    file: "lib/simulator/broker/account/account.ts",
     from: "const withdrawable = available > proceeds ? available - proceeds : 0n;",
     to: "const withdrawable = available - proceeds - 1_000_000_000_000n;",
     within: 10,
@@ -133,7 +133,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan buys with the cash that it had estimated",
-    file: "lib/rebalance/cover.ts",
+    file: "lib/rebalance/execution/cover.ts",
     from: "return { cash: subtract(cash, kept) };",
     to: `const sales = this.#plan.trades.filter(({ side }) => side === "sell").map(({ value }) => value);
     const estimate = add(this.#plan.cash[currency] ?? "0", ...sales);
@@ -143,7 +143,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan buys with the proceeds of sales before the broker shows them",
-    file: "lib/rebalance/cover.ts",
+    file: "lib/rebalance/execution/cover.ts",
     from: "      : available;\n",
     to:
       `      : add(available, ...this.#plan.trades.filter(({ side }) => side === "sell").map(({ value }) => value));\n`,
@@ -151,14 +151,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan buys with the cash of its buffer",
-    file: "lib/rebalance/cover.ts",
+    file: "lib/rebalance/execution/cover.ts",
     from: 'const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");',
     to: 'const kept = compare(fees, "0") > 0 ? fees : "0";\n    void cashBuffer;',
     within: 200,
   },
   {
     name: "the execution of a plan does not end at its deadline",
-    file: "lib/rebalance/execution.ts",
+    file: "lib/rebalance/execution/execution.ts",
     from: "if (now >= this.#deadlineAt) {",
     to: "if (now >= this.#deadlineAt + 86_400_000) {",
     within: 15,
@@ -172,7 +172,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan stops without a reason",
-    file: "lib/rebalance/execution.ts",
+    file: "lib/rebalance/execution/execution.ts",
     from: 'const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";',
     to: "const reason = undefined as string | undefined;",
     within: 15,

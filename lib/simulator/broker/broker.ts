@@ -1,7 +1,7 @@
 /**
  * Simulates the broker: one account with cash, holdings, a history, and orders that are processed while the clock runs.
  *
- * `history.ts` describes how the lists agree with each other; `sessions.ts` says when a day ends and is cleared. The
+ * `past/history.ts` describes how the lists agree with each other; `sessions.ts` says when a day ends and is cleared. The
  * endpoints handle logins and subscriptions themselves, and call the broker for every other operation.
  *
  * @example An account with ten days of history
@@ -23,20 +23,20 @@ import type { Clock } from "../../time.ts";
 import type { BrokerName, Handlers, OperationName, OrderPush } from "../contract.ts";
 import { SimulatedMarket } from "../market/mod.ts";
 import type { MarketPlan } from "../market/scripted.ts";
-import { accountHandlers } from "./account.ts";
-import { AlgoDesk } from "./algo.ts";
-import { invalid } from "./checks.ts";
-import { ConditionalDesk } from "./conditional.ts";
+import { accountHandlers } from "./account/account.ts";
+import { AlgoDesk } from "./orders/algo.ts";
+import { invalid } from "./orders/checks.ts";
+import { ConditionalDesk } from "./orders/conditional.ts";
 import { Engine } from "./engine.ts";
-import { FuturesDesk } from "./futures.ts";
-import { FuturesAccount, makeFuturesPast } from "./futures_account.ts";
-import { describing, MarketHistory } from "./history.ts";
-import { type FillRule, isOpen } from "./live_order.ts";
-import { makePast } from "./make_past.ts";
-import { readCents, writePrice } from "./money.ts";
-import { makePastOrders } from "./past_orders.ts";
-import { orderHandlers } from "./order_handlers.ts";
-import type { PauseKind } from "./pauses.ts";
+import { FuturesDesk } from "./orders/futures.ts";
+import { FuturesAccount, makeFuturesPast } from "./account/futures_account.ts";
+import { describing, MarketHistory } from "./past/history.ts";
+import { type FillRule, isOpen } from "./orders/live_order.ts";
+import { makePast } from "./past/make_past.ts";
+import { readCents, writePrice } from "./account/money.ts";
+import { makePastOrders } from "./past/past_orders.ts";
+import { orderHandlers } from "./orders/order_handlers.ts";
+import type { PauseKind } from "./matching/pauses.ts";
 import { quoteHandlers } from "./quotes.ts";
 import {
   type AccountCurrency,

@@ -5,26 +5,33 @@
  * The time of each event depends only on the market and the orders. So the result does not depend on how often or when
  * clients query the broker.
  *
- * `matching.ts` describes when and how the market fills an order.
+ * `matching/matching.ts` describes when and how the market fills an order.
  *
  * @module
  */
 import type { Market } from "../../dictionaries/market.ts";
-import type { AlgoDesk } from "./algo.ts";
-import { clearMarket } from "./clearing.ts";
-import { HALTED_TEXT } from "./checks.ts";
-import type { ConditionalDesk } from "./conditional.ts";
-import { actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./corporate_actions.ts";
+import type { AlgoDesk } from "./orders/algo.ts";
+import { clearMarket } from "./account/clearing.ts";
+import { HALTED_TEXT } from "./orders/checks.ts";
+import type { ConditionalDesk } from "./orders/conditional.ts";
+import { actionsBetween, applyExDate, DIVIDEND_TYPE, takeDue } from "./account/corporate_actions.ts";
 import { actionsAt } from "../market/timeline.ts";
-import type { FuturesDesk } from "./futures.ts";
-import { isOpen, leftOf, type LiveOrder, reachesExchange } from "./live_order.ts";
-import { limitOf } from "./matching.ts";
-import { cancelOrder, expireOrders, fillOrder, finishAmend, rejectOrder, settleFill } from "./orders.ts";
+import type { FuturesDesk } from "./orders/futures.ts";
+import { isOpen, leftOf, type LiveOrder, reachesExchange } from "./orders/live_order.ts";
+import { limitOf } from "./matching/matching.ts";
+import {
+  cancelOrder,
+  expireOrders,
+  fillOrder,
+  finishAmend,
+  rejectOrder,
+  settleFill,
+} from "./orders/orders.ts";
 import { journalRow } from "./rows.ts";
 import { type Book, bookRules, books, dayAt, futureCloseAt, localTime } from "./sessions.ts";
-import { shortRefusal } from "./shorts.ts";
+import { shortRefusal } from "./account/shorts.ts";
 import { emptyDay, type State } from "./state.ts";
-import { wholeSecond } from "./tape.ts";
+import { wholeSecond } from "./matching/tape.ts";
 
 /** An event at an instant. */
 interface Event {

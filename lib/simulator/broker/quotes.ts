@@ -10,7 +10,7 @@ import { listings } from "../../facts/listings.ts";
 import { doubleText } from "../../operations/types.ts";
 import type { BrokerName, Handlers } from "../contract.ts";
 import type { BarQuery, Instrument, ViewOptions } from "../market/mod.ts";
-import { invalid, refused } from "./checks.ts";
+import { invalid, refused } from "./orders/checks.ts";
 import type { State } from "./state.ts";
 
 type Names = Extract<BrokerName, `quotes.${string}`>;

@@ -12,7 +12,7 @@ import type { Side } from "../../dictionaries/side.ts";
 import type { Fees, Fill } from "../../operations/fills.ts";
 import type { JournalEntry } from "../../operations/fund_journal.ts";
 import type { Order } from "../../operations/orders.ts";
-import { amountOf, meanPrice, writeCents, writePrice } from "./money.ts";
+import { amountOf, meanPrice, writeCents, writePrice } from "./account/money.ts";
 
 /** Values for an order row. */
 export interface OrderFacts {

@@ -8,8 +8,8 @@ import type { Tariff } from "../../facts/fees.ts";
 import type { JournalEntry } from "../../operations/fund_journal.ts";
 import type { OrderPush } from "../contract.ts";
 import type { SimulatedMarket } from "../market/mod.ts";
-import { Auctions } from "./auctions.ts";
-import { chargesOf, type Describe, type MarketHistory, totalOf } from "./history.ts";
+import { Auctions } from "./matching/auctions.ts";
+import { chargesOf, type Describe, type MarketHistory, totalOf } from "./past/history.ts";
 import {
   type Amendment,
   filledCentsOf,
@@ -21,12 +21,12 @@ import {
   mostLeftOf,
   type UpdateDetails,
   updateOf,
-} from "./live_order.ts";
-import { Matching } from "./matching.ts";
-import { OddLots } from "./odd_lots.ts";
-import { amountOf, meanPrice, writePrice } from "./money.ts";
-import type { Entitlement, Holding } from "./past.ts";
-import { Quotation } from "./quotation.ts";
+} from "./orders/live_order.ts";
+import { Matching } from "./matching/matching.ts";
+import { OddLots } from "./matching/odd_lots.ts";
+import { amountOf, meanPrice, writePrice } from "./account/money.ts";
+import type { Entitlement, Holding } from "./past/past.ts";
+import { Quotation } from "./matching/quotation.ts";
 import {
   type AccountCurrency,
   type Book,
@@ -38,8 +38,8 @@ import {
   markets,
   orderNumber,
 } from "./sessions.ts";
-import { marginOf, reserveOf } from "./short_terms.ts";
-import { Tape } from "./tape.ts";
+import { marginOf, reserveOf } from "./account/short_terms.ts";
+import { Tape } from "./matching/tape.ts";
 
 /** Input for the initial state. */
 interface StateInit {

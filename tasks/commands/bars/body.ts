@@ -27,7 +27,7 @@ import type { Column } from "../../terminal/print.ts";
 import type { BarsInput } from "../bars.ts";
 import { shortCount } from "../quote/line.ts";
 import { securitiesOf } from "../quote/securities.ts";
-import { clientOf } from "../../commands/shared/session.ts";
+import { clientOf } from "../shared/session.ts";
 
 /** Lists the bars of a security. */
 export async function run({ args, flags, host }: BarsInput): Promise<number> {

@@ -12,7 +12,7 @@ import type { CalendarSetInput, CalendarUnsetInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { calendarsPlace, readCalendars, writeCalendars } from "../shared/local_calendars.ts";
 import { plain } from "../../terminal/print.ts";
-import { micOf } from "../calendar/lines.ts";
+import { micOf } from "./lines.ts";
 
 /** Overrides a day. */
 export async function set({ args, flags, host }: CalendarSetInput): Promise<number> {

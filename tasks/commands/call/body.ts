@@ -32,7 +32,7 @@ import { checkParams, namedOperation } from "../shared/named_operation.ts";
 import { listView } from "../../terminal/list_output.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { OpenDesk } from "../shared/desk.ts";
-import { confirm } from "../../commands/shared/ask.ts";
+import { confirm } from "../shared/ask.ts";
 import { clientOf, settingsOf } from "../shared/session.ts";
 
 type GivenParams = Record<string, unknown>;

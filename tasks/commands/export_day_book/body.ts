@@ -6,7 +6,7 @@
 import { secretsOf } from "../../../lib/client/settings.ts";
 import { Redactor } from "../../../lib/redact.ts";
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
-import { rebalanceTradesOf } from "../../../lib/rebalance/day_trades.ts";
+import { rebalanceTradesOf } from "../../../lib/rebalance/results/day_trades.ts";
 import { joinDays, joinTarget } from "../../../lib/day_book/folder/join_days.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";

@@ -15,7 +15,7 @@ import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import type { PlaceInput } from "../orders.ts";
 import { checkParams } from "../shared/named_operation.ts";
-import { confirm, needAnswer } from "../../commands/shared/ask.ts";
+import { confirm, needAnswer } from "../shared/ask.ts";
 import { type OpenDesk, openDesk } from "../shared/desk.ts";
 import { headline, type OrderParams, orderWords } from "./words.ts";
 

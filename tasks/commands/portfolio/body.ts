@@ -28,7 +28,7 @@ import { checkListColumns, listView, printList } from "../../terminal/list_outpu
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { type Color, type Column, paint, plain, tableLines } from "../../terminal/print.ts";
 import type { PortfolioInput } from "../portfolio.ts";
-import { clientOf } from "../../commands/shared/session.ts";
+import { clientOf } from "../shared/session.ts";
 
 /** Currencies of an account. */
 const currencies = ["hkd", "usd", "cny"] as const;

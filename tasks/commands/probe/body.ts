@@ -13,8 +13,8 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { ProbeInput } from "../probe.ts";
 import { runnerMachine } from "../run/deps.ts";
-import { needAnswer } from "../../commands/shared/ask.ts";
-import { clientOf, settingsOf } from "../../commands/shared/session.ts";
+import { needAnswer } from "../shared/ask.ts";
+import { clientOf, settingsOf } from "../shared/session.ts";
 import { summaryOf } from "./summary.ts";
 
 /** Probes the broker, or replays a report. */

@@ -26,16 +26,16 @@ import {
   recordPlan,
   shortHash,
 } from "../../../lib/rebalance/mod.ts";
-import { termsText } from "../../../lib/rebalance/words.ts";
+import { termsText } from "../../../lib/rebalance/results/words.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { RebalanceInput } from "../rebalance.ts";
-import { confirm, needAnswer } from "../../commands/shared/ask.ts";
-import { actorOf } from "../../commands/shared/decide.ts";
-import { type OpenDesk, openDesk } from "../../commands/shared/desk.ts";
-import { clientOf } from "../../commands/shared/session.ts";
-import { storeTime } from "../../commands/shared/store_file.ts";
+import { confirm, needAnswer } from "../shared/ask.ts";
+import { actorOf } from "../shared/decide.ts";
+import { type OpenDesk, openDesk } from "../shared/desk.ts";
+import { clientOf } from "../shared/session.ts";
+import { storeTime } from "../shared/store_file.ts";
 import { readPortfolio, textOf } from "./decide.ts";
 import { execute } from "./execute.ts";
 import { planLines } from "./lines.ts";

@@ -23,8 +23,8 @@ import { durationExpected, readDuration } from "../../../lib/time.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
-import { actorOf } from "../../commands/shared/decide.ts";
-import { storeTime } from "../../commands/shared/store_file.ts";
+import { actorOf } from "../shared/decide.ts";
+import { storeTime } from "../shared/store_file.ts";
 
 /**
  * Returns the plan whose hash begins with a text; `undefined` if the text is not 8 to 64 hexadecimal digits, or no plan

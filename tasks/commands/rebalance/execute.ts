@@ -10,8 +10,8 @@ import { calendarsOf } from "../../terminal/arguments.ts";
 import type { Host } from "../../terminal/host.ts";
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { paint, plain } from "../../terminal/print.ts";
-import { actorOf } from "../../commands/shared/decide.ts";
-import type { OpenDesk } from "../../commands/shared/desk.ts";
+import { actorOf } from "../shared/decide.ts";
+import type { OpenDesk } from "../shared/desk.ts";
 import { leftOrders, noteLeftOrders } from "./decide.ts";
 import { reportLines } from "./lines.ts";
 

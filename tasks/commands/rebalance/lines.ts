@@ -21,7 +21,7 @@ import {
   sumText,
   tradesWithCurrency,
   tradeText,
-} from "../../../lib/rebalance/words.ts";
+} from "../../../lib/rebalance/results/words.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Column, cut, list, paint, plain, tableLines } from "../../terminal/print.ts";
 

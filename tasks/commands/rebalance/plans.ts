@@ -23,13 +23,13 @@ import {
   reportOf,
   shortHash,
 } from "../../../lib/rebalance/mod.ts";
-import { termsText } from "../../../lib/rebalance/words.ts";
+import { termsText } from "../../../lib/rebalance/results/words.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
 import { type Column, list, plain } from "../../terminal/print.ts";
 import type { RebalanceRunInput, RebalanceShowInput } from "../rebalance.ts";
-import { connectDesk, openAccountStore, openDesk } from "../../commands/shared/desk.ts";
+import { connectDesk, openAccountStore, openDesk } from "../shared/desk.ts";
 import { brokerAccount } from "./body.ts";
 import { planOf, settingsNow } from "./decide.ts";
 import { execute } from "./execute.ts";

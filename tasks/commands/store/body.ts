@@ -17,7 +17,7 @@ import type { Host } from "../../terminal/host.ts";
 import type { StoreAcceptInput, StoreBackupInput, StoreCopyInput, StoreVerifyInput } from "../store.ts";
 import { plain } from "../../terminal/print.ts";
 import { actorOf } from "../shared/decide.ts";
-import { refuseLinkedOut } from "../../commands/shared/linked_out.ts";
+import { refuseLinkedOut } from "../shared/linked_out.ts";
 import { existingStore, openStore, recordStore, storeError, withStoreErrors } from "../shared/store_file.ts";
 import { type StoreFlags, storePath } from "../shared/session.ts";
 

@@ -21,7 +21,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import type { TestInput } from "../test.ts";
-import { refuseLinkedOut } from "../../commands/shared/linked_out.ts";
+import { refuseLinkedOut } from "../shared/linked_out.ts";
 import { loadRecipes } from "../shared/recipe_files.ts";
 
 type TestFlags = TestInput["flags"];
