@@ -159,7 +159,16 @@ Deno.test("a budget counts the work of a function before the function starts", (
     refusalOf(`duration(${ones(101)}) > duration('1s')`),
     "the text of duration() has 101 characters: expected at most 100",
   );
+  // The package reads digits without a unit in quadratic time: a second for two hundred such texts.
+  assertStringIncludes(
+    refusalOf(`duration(${ones(100)}) > duration('1s')`),
+    `cannot read "${"1".repeat(100)}" as a duration`,
+  );
+  for (const text of ["h", "-", "1h2", ".s", "1 h", "1e3s"]) {
+    assertStringIncludes(refusalOf(`duration('${text}') > duration('1s')`), "as a duration", text);
+  }
   assertEquals(valueOf("duration('1h') > duration('59m59s')"), true);
+  assertEquals(valueOf("duration('-1.5h.5s') + duration('90m500ms') == duration('+0s')"), true);
   // A pattern that tries again at every digit would take half an hour here.
   assertStringIncludes(refusalOf("double(outputs.digits + 'x') > 0.0"), "as a number");
   assertStringIncludes(refusalOf("[params.text, params.text].join()"), "makes a text of more than");
@@ -183,6 +192,25 @@ Deno.test("a budget counts the work of a function before the function starts", (
   );
   assertEquals(valueOf("'a,b'.split(',').join('+')"), "a+b");
   assertEquals(valueOf(`string(bytes('a') + bytes('b')) == 'ab' && bytes('{"a": 1}').json().a == 1.0`), true);
+});
+
+Deno.test("a function that takes long costs more steps of evaluation", () => {
+  const stepsOf = (source: string) => {
+    const compiled = compileExpression(source);
+    if ("problem" in compiled) throw new TypeError(compiled.problem);
+    const work = { most: 1_000_000, left: 1_000_000 };
+    compiled.evaluate(large, new Budget('step "a"', { run: work }));
+    return work.most - work.left;
+  };
+  const cases: [source: string, least: number][] = [
+    [`duration('${"1h".repeat(50)}') > duration('1s')`, 140],
+    ["timestamp('2025-08-15T02:00:00Z') > timestamp('2025-08-14T02:00:00Z')", 60],
+    ["timestamp('2025-08-15T02:00:00Z').getDayOfYear() > 0", 50],
+    ["bytes('{}').json() == {}", 50],
+    ["'abc'.matches('c')", 120],
+    [`'${"a".repeat(1000)}'.matches('b')`, 600],
+  ];
+  for (const [source, least] of cases) assert(stepsOf(source) >= least, `${source}: ${stepsOf(source)}`);
 });
 
 Deno.test("json() rejects a text that it would change", () => {
