@@ -279,6 +279,43 @@ Deno.test("a command that can run any file is rejected in a folder with too many
     const files = new Set((await filesOfCommand(words, place)).map(({ name }) => name));
     assertEquals([...files].filter((name) => name.startsWith("/")).length, 2, words.join(" "));
   }
+  // Another spelling of a path, or a link, does not hide an installed program or a folder.
+  await using other = await folder();
+  const links = await Deno.realPath(other.path);
+  await Deno.symlink(from, `${links}/near`);
+  await Deno.symlink("/usr/bin/git", `${links}/get-token`);
+  await Deno.symlink("/usr/bin/python3", `${links}/cat`);
+  const hidden = [
+    [`${links}/get-token`, "status"],
+    [`${links}/cat`, "/home/me/token.py"],
+    ["/lib/git-core/git-status"],
+    ["/etc/alternatives/pager"],
+    ["/run/current-system/sw/bin/gdb"],
+    ["/gnu/store/profile/bin/gdb"],
+    ["vault", `${links}/near`],
+    ["ssh", "-F", `${links}/near/g.sh`, "host"],
+    ["curl", `-K${links}/near/g.sh`],
+  ];
+  if (Deno.build.os === "linux") {
+    hidden.push(
+      ["/proc/self/root/usr/bin/git"],
+      ["/proc/self/cwd/get-token"],
+      ["ssh", "-F", "/proc/self/cwd/g.sh", "host"],
+      ["ssh", "-F/proc/1/cwd/conf", "host"],
+      ["curl", "-K/usr/../proc/self/cwd/conf"],
+      ["curl", "--config=/dev/fd/../cwd/conf"],
+      ["cat", "/proc/self/cwd"],
+      ["cat", `/proc/self/root${from}`],
+      ["cat", `/proc/self/root${links}/near`],
+    );
+  }
+  for (const words of hidden) {
+    const files = new Set((await filesOfCommand(words, place)).map(({ name }) => name));
+    assertEquals([...files].filter((name) => name.startsWith(`${from}/`)).length, 2, words.join(" "));
+  }
+  for (const words of [["cat", "/etc/hostname"], ["curl", "https://a.example/token"]]) {
+    assertEquals(await filesOfCommand(words, place), [], words.join(" "));
+  }
   for (let at = 0; at < 5000; at++) Deno.writeTextFileSync(`${from}/${at}`, "");
   await assertRejects(() => filesOfCommand(command, place), NamedFileError, "name the program by its path");
 });

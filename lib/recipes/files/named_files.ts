@@ -129,19 +129,65 @@ const CONFIGURABLE = /^(vault|bao|aws|gcloud|kubectl|curl|wget|ssh|gpg2?|openssl
  * Folders with programs that an administrator or a package manager has installed. A program elsewhere belongs to the
  * user.
  */
-const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/home/linuxbrew"];
+const INSTALLED = [
+  ...[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/libexec",
+    "/opt",
+    "/snap",
+    "/var",
+    "/etc",
+  ],
+  ...["/nix", "/gnu", "/run", "/sys", "/boot", "/home/linuxbrew", "/System", "/Library", "/Applications"],
+];
+/** Folders of users below {@linkcode INSTALLED}: on some systems, `/home` is a link to such a folder. */
+const HOMES = ["/var/home", "/usr/home"];
+/** Folders whose entries mean other files in each process. So nobody can know which file a path there names. */
+const OF_PROCESS = ["/proc", "/dev/fd"];
+
+const isBelow = (folders: readonly string[], path: string) => folders.some((each) => isInside(each, path));
+const lastName = (path: string) => path.replace(/^.*\//, "");
 
 /**
  * Returns whether trust may cover only the files that a command names, judged by its program. True for a program in
  * `KNOWN` or `CONFIGURABLE`. Also true for a program that is named by a path in `folders` or outside of
- * `INSTALLED`, unless its name is in `INTERPRETERS` or `CONFIGURED`. False for every other program.
+ * `INSTALLED`, unless its name is in `INTERPRETERS` or `CONFIGURED`. False for every other program, and for a path
+ * in `OF_PROCESS`. A link is judged by its own path and name, and by those of the program that it leads to.
  */
 function isKnown(program: string, { from, folders }: Place): boolean {
-  const name = program.replace(/^.*\//, "");
-  if (KNOWN.test(name) || CONFIGURABLE.test(name)) return true;
-  if (!program.includes("/") || INTERPRETERS.test(name) || CONFIGURED.test(name)) return false;
-  const path = absolute(program, from);
-  return folders.some((each) => isInside(each, path)) || !INSTALLED.some((each) => isInside(each, path));
+  const isListed = (name: string) => KNOWN.test(name) || CONFIGURABLE.test(name);
+  const mayLoad = (name: string) => !isListed(name) && (INTERPRETERS.test(name) || CONFIGURED.test(name));
+  if (!program.includes("/")) return isListed(program);
+  const [path, real] = [absolute(program, from), realOrNone(whole(program, from))];
+  if (real === undefined || passesProcess(program, from)) return false;
+  if ([path, real].map(lastName).some(mayLoad)) return false;
+  if (isListed(lastName(path)) || isBelow(folders, real)) return true;
+  return [path, real].every((each) => !isBelow(INSTALLED, each) || isBelow(HOMES, each));
+}
+
+/** Returns whether a path is in `OF_PROCESS`, or passes one of these folders: `/dev/fd/../cwd` is a folder of `/proc`. */
+function passesProcess(name: string, from: string): boolean {
+  const parts: string[] = [];
+  return whole(name, from).split("/").some((part) => {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+    return parts.length <= 2 && OF_PROCESS.includes(`/${parts.join("/")}`);
+  });
+}
+
+/** Returns a path without links; `undefined` if a link is broken, or if this user may not follow it. */
+function realOrNone(path: string): string | undefined {
+  try {
+    return realPlace(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Options of a program that name a command, a module or another folder. */
@@ -151,7 +197,7 @@ const REACHING =
 /**
  * Returns whether a command can run files that its text does not name. That is so in these cases:
  * - {@linkcode isKnown} is false for the program.
- * - An argument names a folder that the recipe's author may control.
+ * - An argument names a folder that the recipe's author may control, or a path in `OF_PROCESS`.
  * - The program is in `CONFIGURABLE`, and an argument names a file that the author may control, because the file may be
  * a configuration.
  * - An argument has shell syntax, or an option in `REACHING`. Any shell syntax counts, because a shell can write the
@@ -177,33 +223,40 @@ export function canRunAnyFile(command: readonly string[], place: Place): boolean
  * Returns whether an argument, or the value of its option, names a folder that the author of the recipe may control.
  */
 function namesFolder(arg: string, place: Place): boolean {
+  if (namesIn(arg).some((name) => passesProcess(name, place.from))) return true;
   const values = [arg, arg.replace(/^-[A-Za-z]/, ""), ...arg.split(/[=:,]/)];
   return values.some((value) => {
     if (value === "" || value.length > MOST_NAME) return false;
-    const path = absolute(value, place.from);
     // A folder that contains the author's folders, such as "..", can lead to them too.
-    const isNear = place.folders.some((each) => isInside(each, path) || isInside(path, each));
+    const isNear = pathsOf(value, place).some((path) =>
+      place.folders.some((each) => isInside(each, path) || isInside(path, each))
+    );
     // The folder "out" does not count: hsgate itself writes it, see `WRITTEN`.
-    if (!isNear || /^out$/.test(value)) return false;
-    try {
-      return Deno.statSync(path).isDirectory;
-    } catch {
-      return false; // the program cannot use such a folder either
-    }
+    return isNear && !/^out$/.test(value) && typeAt(whole(value, place.from))?.isDirectory === true;
   });
 }
 
 /** Returns whether an argument, or a part of it, names a file that the author of the recipe may control. */
-const namesFile = (arg: string, { from, folders }: Place): boolean =>
-  namesIn(arg).some((name) => {
-    const path = absolute(name, from);
-    if (!folders.some((each) => isInside(each, path))) return false;
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false; // trust ends if the file is created later
-    }
-  });
+const namesFile = (arg: string, place: Place): boolean =>
+  namesIn(arg).some((name) =>
+    pathsOf(name, place).some((path) => isBelow(place.folders, path)) &&
+    typeAt(whole(name, place.from))?.isFile === true
+  );
+
+/** Returns the path that a name means by its text, and the path that it really leads to. */
+function pathsOf(name: string, { from }: Place): string[] {
+  const real = realOrNone(whole(name, from));
+  return [absolute(name, from), ...real === undefined ? [] : [real]];
+}
+
+/** Returns information about a file; `undefined` if a program cannot use it either. If it is created later, trust ends. */
+function typeAt(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.statSync(path);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Files and folders that hsgate itself writes. Trust does not cover them, unless the command's text matches `word`:
