@@ -3,12 +3,11 @@
  *
  * @module
  */
-import { isInside } from "../confined_paths.ts";
 import { isWithoutProxy } from "../loopback.ts";
 import { shownJson } from "../shown_text.ts";
 import { nodeCrypto } from "../std/node_crypto.ts";
-import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
-import { canRunAnyFile, placeOfSecrets } from "./files/named_files.ts";
+import type { CompiledRecipe, CompiledStep, KnownRecipe, StepCode, StepPermissions } from "./compiled.ts";
+import { canRunAnyFile, mayOverlap, placeOfSecrets } from "./files/named_files.ts";
 
 /** Kinds of powers and their descriptions, the most serious kind first. */
 export const powerKinds = {
@@ -242,7 +241,7 @@ function* wantedBy(
   if (effect === "write") yield { kind: "write", name: uses, by, needsTrust: !isSimulated };
   if (code !== undefined) {
     yield { kind: "code", name: uses, by, needsTrust: true };
-    if (code !== "unread") yield* permitted(code.permissions, by);
+    if (code !== "unread") yield* permitted(code, by);
   }
   for (const { kind, name } of reaches) {
     if (kind === "host" || kind === "texts") yield { kind, name, by, needsTrust: true };
@@ -277,7 +276,10 @@ const permissionKinds: Readonly<Record<keyof StepPermissions, PowerKind>> = {
   write: "folder",
 };
 
-function* permitted(permissions: StepPermissions, by: string): Generator<Power> {
+function* permitted(
+  { permissions, place }: Pick<StepCode, "permissions" | "place">,
+  by: string,
+): Generator<Power> {
   for (const [permission, kind] of Object.entries(permissionKinds)) {
     // The cast is safe: the keys are those of the permissions.
     const names = permissions[permission as keyof StepPermissions] ?? [];
@@ -285,7 +287,7 @@ function* permitted(permissions: StepPermissions, by: string): Generator<Power> 
       // A step can write a rollback journal that names any file, and open its database. SQLite then deletes the file.
       // Deno checks only the path of the database.
       const deletes = permission === "write" &&
-        permissions.read?.some((read) => isInside(read, name) || isInside(name, read)) && { deletes: true };
+        permissions.read?.some((read) => mayOverlap(read, name, place)) && { deletes: true };
       const trades = permission === "net" && mayReachThisMachine(name) && { trades: true };
       yield { kind, name, by, needsTrust: true, ...deletes, ...trades };
     }

@@ -1310,17 +1310,36 @@ Deno.test("trust says that a step which may read and write a folder can delete a
     `permissions: { read: ["${read}"], write: ["${write}"] }, run: () => Promise.resolve({}) });\n`;
   const listed = async (read: string, write: string) => {
     await using dir = await folder();
-    await Deno.writeTextFile(`${dir.path}/own_step.ts`, own(read, write));
-    await Deno.writeTextFile(`${dir.path}/r.yaml`, "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n");
+    await Deno.mkdir(`${dir.path}/recipes/data`, { recursive: true });
+    await Deno.symlink("data", `${dir.path}/recipes/link`);
+    const [from, to] = [read, write].map((name) => name.replace("DIR", `${dir.path}/recipes`));
+    await Deno.writeTextFile(`${dir.path}/recipes/own_step.ts`, own(from!, to!));
+    await Deno.writeTextFile(
+      `${dir.path}/recipes/r.yaml`,
+      "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n",
+    );
     const env = { HSGATE_TRUST_FILE: `${dir.path}/trust.json` };
-    const { out } = await spawned(["trust", `${dir.path}/r.yaml`, "--yes"], { cwd: dir.path, env });
-    return out.split("\n").find((line) => line.includes("writes files"))?.trim();
+    const { out, err } = await spawned(["trust", `${dir.path}/recipes/r.yaml`, "--yes"], {
+      cwd: dir.path,
+      env,
+    });
+    return out.split("\n").find((line) => line.includes("writes files"))?.trim().replace(dir.path, "DIR") ??
+      err;
   };
   const more = "; its code can also delete any file of yours";
   assertEquals(await listed("out", "out"), `writes files: out${more} (step "own")`);
   assertEquals(await listed(".", "out"), `writes files: out${more} (step "own")`);
   assertEquals(await listed("out/a", "out"), `writes files: out${more} (step "own")`);
   assertEquals(await listed("in", "out"), 'writes files: out (step "own")');
+  // The same folder in another spelling, relative to the folder of the step's file.
+  const same = [["data", "DIR/data"], ["../recipes/data", "data"], ["link", "data"], [
+    "DATA",
+    "data",
+  ]] as const;
+  for (const [read, write] of same) assertStringIncludes(await listed(read, write), more, `${read} ${write}`);
+  if (Deno.build.os === "linux") {
+    assertStringIncludes(await listed("/proc/self/cwd/recipes/data", "data"), "hsgate does not open");
+  }
 });
 
 Deno.test("TrustFile.of() never finds the record in the working folder", () => {

@@ -249,6 +249,19 @@ function pathsOf(name: string, { from }: Place): string[] {
   return [absolute(name, from), ...real === undefined ? [] : [real]];
 }
 
+/**
+ * Returns whether a folder or file that a step may read can be, contain or be part of one that it may write. Links are
+ * followed. For a path that means another file in each process, it is assumed. Case is ignored, because some file
+ * systems ignore it.
+ */
+export function mayOverlap(read: string, write: string, { from }: Place): boolean {
+  if ([read, write].some((name) => passesProcess(name, from))) return true;
+  const [one, other] = [read, write].map((name) =>
+    (realOrNone(whole(name, from)) ?? "/").normalize("NFC").toLowerCase()
+  );
+  return isInside(one!, other!) || isInside(other!, one!);
+}
+
 /** Returns information about a file; `undefined` if a program cannot use it either. If it is created later, trust ends. */
 function typeAt(path: string): Deno.FileInfo | undefined {
   try {
