@@ -8,7 +8,10 @@ import { cli, envOf, folder, simulate, spawned, trustEnv } from "./support.ts";
 const SECRET = "the-private-key-of-the-user";
 
 /** A stranger's folder with a recipe, a private file outside it, and a server that accepts everything. */
-async function world(files: (dir: string, url: string) => Readonly<Record<string, string>>) {
+async function world(
+  files: (dir: string, url: string) => Readonly<Record<string, string>>,
+  folders: readonly string[] = [],
+) {
   const stack = new AsyncDisposableStack();
   const gateway = stack.use(await simulate());
   const above = stack.use(await folder());
@@ -21,9 +24,11 @@ async function world(files: (dir: string, url: string) => Readonly<Record<string
   );
   const dir = `${await Deno.realPath(above.path)}/book`;
   const key = `${dir.replace(/\/book$/, "")}/key.pem`;
-  await Deno.mkdir(`${dir}/data`, { recursive: true });
   // Another test may have changed the mask of the process.
-  for (const each of [dir, `${dir}/data`]) await Deno.chmod(each, 0o755);
+  for (const each of ["", "data", ...folders].map((name) => `${dir}/${name}`)) {
+    await Deno.mkdir(each, { recursive: true });
+    await Deno.chmod(each, 0o755);
+  }
   await Deno.writeTextFile(key, SECRET, { mode: 0o600 });
   const write = async (name: string, text: string) => {
     await Deno.writeTextFile(`${dir}/${name}`, text);
@@ -183,6 +188,36 @@ for (
 /** Runs a command of hsgate in the recipe's folder, because a shell resolves relative names there. */
 const inFolder = async (w: Awaited<ReturnType<typeof world>>, ...words: string[]) =>
   await spawned(words, { cwd: w.dir, env: w.env });
+
+Deno.test("a changed program of the folder in which the recipe was trusted does not run from another folder either", async () => {
+  await using w = await world((dir, url) => {
+    const { "get.sh": script, "r.yaml": recipe } = telling("{ command: [DIR/bin/get.sh] }")(dir, url);
+    return { "bin/get.sh": script, "recipes/r.yaml": recipe };
+  }, ["bin", "recipes"]);
+  const recipe = `${w.dir}/recipes/r.yaml`;
+  const trusted = await inFolder(w, "trust", recipe, "--yes");
+  assertEquals(trusted.code, 0, trusted.err);
+  await using other = await folder();
+  const run = async () => await spawned(["run", recipe], { cwd: other.path, env: w.env });
+  const ran = await run();
+  assertEquals([ran.code, w.heard], [0, ["token-one"]], ran.err);
+  const env = (name: string) => trustEnv[name as keyof typeof trustEnv];
+  const read = secretReader(
+    [await loadFile(recipe, {})],
+    {
+      env,
+      readFile: async (path) => ({ text: await Deno.readTextFile(path), mode: 0o600 }),
+      signal: new AbortController().signal,
+    },
+    new Redactor(),
+  );
+  assertEquals(await read("x"), "token-one");
+  await w.write("bin/get.sh", `#!/bin/sh\ncat ${w.key}\n`);
+  const { code, err } = await run();
+  assertEquals([code, w.heard.length], [2, 1], err);
+  assertStringIncludes(err, `its file "${w.dir}/bin/get.sh" was changed after it was trusted`);
+  await assertRejects(() => read("x"), NamedFileError, "was changed after its recipe was trusted");
+});
 
 for (
   const [command, edited = "f.sh"] of [

@@ -130,7 +130,7 @@ export class Trust {
     const isSame = recipe.sha256 === record.sha256 && await hasSameCode(record, recipe.file) &&
       hasCodeOf(recipe, record);
     const isCovered = needed.every((power) => record.powers.includes(powerKey(power)));
-    const other = firstChanged(named, record.named ?? []);
+    const other = firstChanged(named, record.named ?? []) ?? await changedProgram(record);
     const changed = changedRecipe(recipe, record) ?? (other && `its file "${other.path}"`);
     if (isSame && isCovered && changed === undefined) return { standing: "trusted", wanted: [] };
     return { standing: "changed", wanted: needed, ...changed !== undefined && { changed } };
@@ -165,7 +165,8 @@ export class Trust {
     if (!hasCodeOf(found, record) || changedRecipe(found, record) !== undefined) return undefined;
     const wanted = powersOf(found).filter(({ needsTrust }) => needsTrust).map(powerKey);
     const isCovered = wanted.every((key) => record.powers.includes(key)) &&
-      firstChanged(await namedFiles(found), record.named ?? []) === undefined;
+      firstChanged(await namedFiles(found), record.named ?? []) === undefined &&
+      await changedProgram(record) === undefined;
     return isCovered ? found : undefined;
   }
 
@@ -180,7 +181,9 @@ export class Trust {
     let changed: NamedFile | undefined;
     for (const file of files) {
       const named = await filesOfOrigin(origin, file);
-      changed = firstChanged(named, named.length === 0 ? [] : (await this.recordOf(file))?.named ?? []);
+      const record = "env" in origin ? undefined : await this.recordOf(file);
+      changed = firstChanged(named, record?.named ?? []);
+      if ("command" in origin && record !== undefined) changed ??= await changedProgram(record);
       if (changed === undefined) return;
     }
     if (changed === undefined) return;
@@ -336,8 +339,17 @@ async function changeSince(record: TrustRecord, file: string): Promise<string | 
     if (sameNameFile !== undefined) return changedText({ name, file: path, sameNameFile });
   }
   if (!await hasSameCode(record, file)) return "its code";
-  for (const each of record.named ?? []) {
-    if (each.sha256 !== undefined && !await isSameProgram(each)) return `its file "${each.path}"`;
+  const changed = await changedProgram(record);
+  return changed && `its file "${changed.path}"`;
+}
+
+/**
+ * Returns the first recorded program that has another content now. In another working folder, a recipe may name fewer
+ * files of its author, but the command still runs these programs.
+ */
+async function changedProgram({ named = [] }: TrustRecord): Promise<NamedFile | undefined> {
+  for (const each of named) {
+    if (each.sha256 !== undefined && !await isSameProgram(each)) return each;
   }
   return undefined;
 }
