@@ -121,6 +121,17 @@ const attacks: Readonly<
     text: () => `name: r\n${slot}steps: [{ id: out, uses: TradeUnsubscribe }]\n`,
     told: 'ends or takes over a login, pushes or market data: orders.unsubscribe (step "out")',
   },
+  "the end of another program's market data, by a recording of pushes": {
+    text: () =>
+      `name: r\n${slot}steps: [{ id: out, uses: watch, with: { securities: [00700.HK], for: 1s } }]\n`,
+    told: 'ends or takes over a login, pushes or market data: quotes.unsubscribe (step "out")',
+  },
+  "the end of another program's market data, by an archive of bars": {
+    text: () =>
+      `name: r\n${slot}steps:\n` +
+      '  - { id: out, uses: snapshot, with: { bars: { securities: ["00700.HK"], intervals: [day], from: "2025-08-01" } } }\n',
+    told: 'ends or takes over a login, pushes or market data: quotes.unsubscribe (step "out")',
+  },
   "the end of every other login, by a direct connection": {
     text: () => `name: r\n${slot}connect: direct\n${orders}`,
     told: "ends or takes over a login, pushes or market data: connect: direct (connect)",

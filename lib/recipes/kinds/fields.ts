@@ -30,6 +30,15 @@ export const writesInto = (given: Readonly<Record<string, unknown>>): StepReach[
   ...unchangedTexts(given),
 ];
 
+/**
+ * Returns the reach of a step that ends its subscriptions to market data. The gateway may have only one subscription to
+ * a security for all programs, so this can end the market data of another program.
+ */
+export const endsMarketData = (securities: unknown = []): StepReach[] =>
+  Array.isArray(securities) && securities.length === 0
+    ? []
+    : [{ kind: "session", name: "quotes.unsubscribe" }];
+
 /** Returns the reach of the parameter `exactCsv`. An expression counts as `true`. */
 export const unchangedTexts = ({ exactCsv = false }: Readonly<Record<string, unknown>>): StepReach[] =>
   exactCsv === false ? [] : [{ kind: "texts", name: `exactCsv: ${exactCsv}` }];

@@ -9,7 +9,16 @@ import { quotes } from "../../operations/quotes.ts";
 import type { AsOfNow, StepContext } from "../compiled.ts";
 import { exchangesOf, refusePast } from "../engine/call_operation.ts";
 import { archiveBars } from "./bar_archive.ts";
-import { day, exactCsv, folder, markets, security, securityFrom, writesInto } from "./fields.ts";
+import {
+  day,
+  endsMarketData,
+  exactCsv,
+  folder,
+  markets,
+  security,
+  securityFrom,
+  writesInto,
+} from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeAtomically, type WrittenFile } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -94,7 +103,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
   effect: "read",
   needsAccount: ({ account, holdings, futures }) => Boolean(account ?? holdings ?? futures),
   asOfNow,
-  reaches: writesInto,
+  reaches: (given) => [...given.bars === undefined ? [] : endsMarketData(given.bars), ...writesInto(given)],
   params,
   output,
   check(given, wrong) {

@@ -14,7 +14,7 @@ import type { AsOfNow, StepContext } from "../compiled.ts";
 import { refusePast } from "../engine/call_operation.ts";
 import { durationOf } from "../compile/written_times.ts";
 import { someTime } from "../schema/recipe_schema.ts";
-import { folder, security, securityFrom, writesInto } from "./fields.ts";
+import { endsMarketData, folder, security, securityFrom, writesInto } from "./fields.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import { jsonLines, pathIn } from "./files.ts";
 import { stepKind } from "./kind.ts";
@@ -70,7 +70,7 @@ export const watch = stepKind<Params, Recorded>({
   effect: "read",
   needsAccount: ({ orders }) => orders,
   asOfNow: () => pushes,
-  reaches: writesInto,
+  reaches: (given) => [...endsMarketData(given.securities), ...writesInto(given)],
   params,
   output,
   check(given, wrong) {
