@@ -44,6 +44,24 @@ export function isWithoutProxy(hostname: string): boolean {
   return /^\[::(ffff:(7f[\da-f]{2}:[\da-f]{1,4}|0:0))?\]$/.test(bare);
 }
 
+/** Ends of names that networks and container programs give to machines nearby, such as `host.docker.internal`. */
+const NEARBY = /\.(local|localdomain|localhost|internal|lan|home|corp|intranet|private|home\.arpa)$/;
+
+/**
+ * Returns whether the host of a URL may mean this machine, although {@linkcode isWithoutProxy} does not recognize it:
+ * an address, a name without a dot, a name of the local network, and a name in the hosts file. A name server can
+ * resolve any other name to this machine too, and nobody can know that before.
+ *
+ * @param listed Texts of the files `/etc/hosts` and `/etc/hostname`.
+ */
+export function mayMeanThisMachine(hostname: string, listed = ""): boolean {
+  const bare = hostname.replace(/\.$/, "").toLowerCase();
+  if (isWithoutProxy(bare) || bare.startsWith("[") || !bare.includes(".")) return true;
+  if (/^\d+(\.\d+){3}$/.test(bare) || NEARBY.test(bare)) return true;
+  const names = listed.toLowerCase().split("\n").flatMap((line) => line.replace(/#.*/, "").split(/\s+/));
+  return names.some((name) => name.replace(/\.$/, "") === bare);
+}
+
 const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((
   name,
 ) => [name, name.toLowerCase()]);

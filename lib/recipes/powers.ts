@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isWithoutProxy } from "../loopback.ts";
+import { mayMeanThisMachine } from "../loopback.ts";
 import { shownJson } from "../shown_text.ts";
 import { nodeCrypto } from "../std/node_crypto.ts";
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepCode, StepPermissions } from "./compiled.ts";
@@ -47,8 +47,8 @@ export interface Power {
    */
   deletes?: boolean;
   /**
-   * Whether the power is access to this machine, where a custom step's code can reach a gateway, which needs no
-   * password.
+   * Whether the power is access to a host that may be this machine, where a custom step's code can reach a gateway,
+   * which needs no password.
    */
   trades?: boolean;
 }
@@ -262,10 +262,23 @@ function* wantedBy(
   }
 }
 
-/** Returns whether a host of a permission, with or without a port, means this machine, or may be any host. */
+/** Files that give names to this machine. */
+const NAMING = Deno.build.os === "windows"
+  ? ["C:/Windows/System32/drivers/etc/hosts"]
+  : ["/etc/hosts", "/etc/hostname"];
+
+/** Returns whether a host of a permission, with or without a port, may mean this machine, or may be any host. */
 function mayReachThisMachine(name: string): boolean {
   const host = URL.parse(`http://${name.replace(/:\*$/, "")}`)?.hostname;
-  return host === undefined || host.includes("*") || isWithoutProxy(host) || name.includes("/");
+  if (host === undefined || host.includes("*") || name.includes("/")) return true;
+  const listed = NAMING.map((path) => {
+    try {
+      return Deno.readTextFileSync(path);
+    } catch {
+      return ""; // the machine has no such file, or this program has no permission to read it
+    }
+  });
+  return mayMeanThisMachine(host, listed.join("\n"));
 }
 
 const permissionKinds: Readonly<Record<keyof StepPermissions, PowerKind>> = {

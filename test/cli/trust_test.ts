@@ -1249,6 +1249,9 @@ Deno.test("trust says that a step which may connect to this machine can send ord
       ["0.0.0.0:11111", true],
       ["127.0.0.0/8", true],
       ["ip6-localhost:11111", true],
+      ["vm:11111", true],
+      ["host.docker.internal", true],
+      ["192.168.1.20:11111", true],
       ["data.example:443", false],
     ] as const
   ) {
