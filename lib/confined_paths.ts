@@ -130,7 +130,11 @@ const LOADED = new RegExp(
     [
       "node_modules",
       "(deno|package|tsconfig|jsr|import_map)\\.jsonc?",
-      "(AGENTS|CLAUDE|GEMINI)\\.md",
+      // Instructions for programming assistants, also in variants such as `CLAUDE.local.md`.
+      "(agents?|claude|gemini|codex|copilot|cursor|cline|windsurf|aider|warp|junie|replit|qwen|amp|kiro|crush)" +
+      "([._-].*)?\\.md",
+      "(conventions|skills?|system[._-]prompt)([._-].*)?\\.md|opencode\\.jsonc?",
+      "(.*[._-])?(instructions|prompt|chatmode|agent|skill)s?\\.md|.*\\.mdc",
       "(gnu)?makefile|justfile|rakefile|gemfile|procfile|vagrantfile|(docker|container)file",
       "pyproject\\.toml|cargo\\.toml|(setup|conftest|sitecustomize|usercustomize)\\.py",
       "\\w+\\.config\\.([cm]?[jt]s|json)",

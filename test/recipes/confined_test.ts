@@ -197,11 +197,33 @@ Deno.test("confined() rejects hidden files and settings that programs load, but 
     "..data.csv",
     "CLAUDE.md",
     "agents.md",
+    "CLAUDE.local.md",
+    "AGENTS.override.md",
+    "a/Gemini.md",
+    "a/SKILL.md",
+    "CONVENTIONS.md",
+    "copilot-instructions.md",
+    "review.prompt.md",
+    "rules.mdc",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules/a.md",
+    ".github/a.md",
+    ".aider.conf.yml",
     "Makefile",
     "a/vite.config.ts",
   ];
   for (const path of refused) assertThrows(() => confined(folder.path, path), TypeError, "programs load");
-  for (const path of ["..data/x.csv", "..2026_11_29_10_00_00.123/x.csv", "config.ts", "makefile.csv"]) {
+  for (
+    const path of [
+      "..data/x.csv",
+      "..2026_11_29_10_00_00.123/x.csv",
+      "config.ts",
+      "makefile.csv",
+      "agents.csv",
+      "report.md",
+    ]
+  ) {
     assertEquals(confined(folder.path, path), `${folder.path}/${path}`);
   }
 });
