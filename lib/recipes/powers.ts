@@ -63,7 +63,7 @@ export function powerText(
   const more = trades
     ? "; its code can also send orders to a gateway there, past the guard rails"
     : kind === "host"
-    ? realHost(name)
+    ? realHost(name) === undefined ? "" : `, host ${realHost(name)}`
     : anyFile
     ? "; it can run any file of the folder"
     : deletes
@@ -73,15 +73,28 @@ export function powerText(
   return `${powerKinds[kind]}: ${shownJson(name)}${more} (${by})`;
 }
 
+/** Returns a power as JSON data, with its warnings. */
+export function powerData({ kind, name, by, needsTrust, ...power }: Power) {
+  const host = kind === "host" ? realHost(name) : undefined;
+  return {
+    kind,
+    name,
+    by,
+    needsTrust,
+    ...host !== undefined && { host },
+    ...Object.fromEntries(warnings.flatMap((each) => power[each] ? [[each, true]] : [])),
+  };
+}
+
 /**
- * Returns a text with the host that an address really reaches, if a person would read another host in the address;
- * otherwise an empty text.
+ * Returns the host that an address really reaches, if a person would read another host in the address; otherwise
+ * `undefined`.
  */
-function realHost(address: string): string {
+function realHost(address: string): string | undefined {
   const host = URL.parse(address)?.host;
   // A host in a permission of a step has no scheme. Deno compares it as written, so it cannot mislead.
-  if (host === undefined || host === "") return "";
-  return new RegExp(`^[a-z]+://${RegExp.escape(host)}([:/?#]|$)`, "i").test(address) ? "" : `, host ${host}`;
+  if (host === undefined || host === "") return undefined;
+  return new RegExp(`^[a-z]+://${RegExp.escape(host)}([:/?#]|$)`, "i").test(address) ? undefined : host;
 }
 
 /** Returns the key of a power. Trust of a power covers every power with the same key. */

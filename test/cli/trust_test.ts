@@ -1269,6 +1269,35 @@ Deno.test("trust says that a step which may connect to this machine can send ord
   }
 });
 
+Deno.test("the JSON of check and trust has the warnings of each power, and the host that an address really reaches", async () => {
+  await using w = await world(() => ({
+    "own_step.ts":
+      `import { defineStep } from "hsgate/recipes";\nexport default defineStep({ effect: "read", ` +
+      `permissions: { net: ["localhost:11111"], read: ["data"], write: ["data"] }, ` +
+      `run: () => Promise.resolve({}) });\n`,
+    "r.yaml":
+      "name: r\nsecrets: { x: { command: [make, token] } }\nsteps:\n  - { id: own, uses: ./own_step.ts }\n" +
+      '  - { id: tell, uses: notify, with: { webhook: "https://exämple.example/", text: "${secret:x}" } }\n',
+  }));
+  for (const words of [["check", "--run"], ["trust", "--yes"]]) {
+    const { out } = await w.hsgate(words[0]!, `${w.path}/r.yaml`, words[1]!, "--json");
+    const found = JSON.parse(out);
+    const { powers } = (Array.isArray(found) ? found : found.files)[0];
+    const warnings = powers.map((
+      { name, anyFile, deletes, trades, host }: Record<string, unknown>,
+    ) => [name, { anyFile, deletes, trades, host }]);
+    const of = (name: string) => Object.fromEntries(warnings)[name];
+    const none = { anyFile: undefined, deletes: undefined, trades: undefined, host: undefined };
+    assertEquals(of('["make","token"]'), { ...none, anyFile: true });
+    assertEquals(of("localhost:11111"), { ...none, trades: true });
+    assertEquals(of("https://exämple.example/"), { ...none, host: "xn--exmple-cua.example" });
+    assert(
+      warnings.some(([name, { deletes }]: [string, typeof none]) => name === "data" && deletes),
+      words[0],
+    );
+  }
+});
+
 Deno.test("trust shows a command as a whole, with escapes for characters that nobody can see, or rejects it", async () => {
   const recipe = (command: readonly string[]) =>
     `name: n\nsecrets: { s: { command: ${JSON.stringify(command)} } }\nsteps:\n` +

@@ -16,6 +16,7 @@ import { Trust } from "../../../lib/runner/trust/trust.ts";
 import { checkRecipes, type CheckReport, type FileReport, powersOf } from "../../../lib/recipes/mod.ts";
 import type { CheckInput } from "../check.ts";
 import type { Host } from "../../terminal/host.ts";
+import { powerData } from "../../../lib/recipes/powers.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import { type FoundSettings, foundSettings, loadSettingsOf } from "../shared/session.ts";
 import {
@@ -29,7 +30,7 @@ import { openStore, storeExists } from "../shared/store_file.ts";
 import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import { issueLines, recipeFiles, type Untrusted, untrustedIn } from "../shared/recipe_files.ts";
 import { scheduleNotes } from "./runnable_days.ts";
-import { powerData, powerLines, showSettings } from "../trust/body.ts";
+import { powerLines, showSettings } from "../trust/body.ts";
 import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/slot_lines.ts";
 import { filledAddress } from "../../../lib/recipes/schema/open_addresses.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
@@ -200,7 +201,7 @@ function dataOf(
     ...plan !== undefined && { plan },
     ...known && { trust: untrusted?.judgement.standing ?? (isPlain ? "plain" : "trusted") },
     ...untrusted?.judgement.changed !== undefined && { changed: untrusted.judgement.changed },
-    powers: powerData(powers),
+    powers: powers.map(powerData),
     issues: issues.map(({ line, column, path, message }) => ({
       line,
       column,

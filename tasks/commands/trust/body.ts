@@ -18,6 +18,7 @@ import {
 } from "../../../lib/runner/trust/trusted_files.ts";
 import { isSameStore, trustStore } from "../../../lib/runner/trust/trusted_stores.ts";
 import { type Power, powerText, RecipeError } from "../../../lib/recipes/mod.ts";
+import { powerData } from "../../../lib/recipes/powers.ts";
 import { DeclinedError, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
@@ -235,14 +236,10 @@ export function powerLines(powers: readonly Power[], host: Pick<Host, "color">):
   });
 }
 
-/** Returns powers as JSON. */
-export const powerData = (powers: readonly Power[]) =>
-  powers.map(({ kind, name, by, needsTrust }) => ({ kind, name, by, needsTrust }));
-
 const dataOf = ({ path, recipe, powers, record }: TrustOffer) => ({
   path,
   name: recipe.name,
-  powers: powerData(powers),
+  powers: powers.map(powerData),
   trusted: record.powers.length > 0,
 });
 
