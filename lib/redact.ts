@@ -264,8 +264,8 @@ export class Redactor {
     if (certain === undefined) return;
     // hsgate does not cut the texts of files, so this search ignores cut secrets.
     const search: Search = { ...certain, beginnings: () => new Map() };
-    // An escape has up to twelve characters: `&amp;#x0041;`.
-    const overlap = Math.max(...[...this.#forms].map(({ length }) => length)) * 12;
+    // An escape has up to 32 characters: `&amp;#x`, twenty zeros, `41;`.
+    const overlap = Math.max(...[...this.#forms].map(({ length }) => length)) * 32;
     for (const text of chunksOf(path, overlap)) yield spansIn(text, search).length > 0;
   }
 }
@@ -310,21 +310,35 @@ const MASK = "\u200b";
 const CLEANED = `[\\s${MASK}]`;
 /** Matches every invisible character. */
 const invisible = once(() => new RegExp(`${hidden().source}|\\p{DI}`, "gu"));
-/** Matches a text in which a secret may be escaped, interrupted or cut. Other texts are searched only once. */
-const disguise = once(() => new RegExp(`[\\\\&%…]|${invisible().source}`, "u"));
+/**
+ * Matches a text in which a secret may be escaped, interrupted or cut. Other texts are searched only once. Of the wide
+ * characters, it matches only letters and digits, because Chinese texts are full of wide commas.
+ */
+const disguise = once(() =>
+  new RegExp(
+    `[\\\\&%…\\uff10-\\uff19\\uff21-\\uff3a\\uff41-\\uff5a]|_x[\\da-fA-F]{4}_|${invisible().source}`,
+    "u",
+  )
+);
 /** Escapes in escapes are decoded this many times. */
-const MOST_LEVELS = 4;
+const MOST_LEVELS = 8;
 /** In a longer form, invisible characters are not searched, because the pattern would be too large. */
 const MOST_INTERRUPTED = 60;
 
-/** Matches an escape of JSON or of a programming language, of HTML, or of URLs for one character. */
+/**
+ * Matches an escape of JSON or of a programming language, of HTML, of URLs or of Excel for one character, or the wide
+ * form of a character. A percent sign or `&` that was escaped several times is matched as a whole.
+ */
 const escapes = once(() =>
   new RegExp(
     [
-      String.raw`\\(?-i:U)(?<hex>[\da-f]{8})|[\\%]u(?<hex>[\da-f]{4})|\\x(?<hex>[\da-f]{2})`,
-      String.raw`\\[ux]\{(?<hex>[\da-f]{1,6})\}|\\o\{(?<octal>[0-7]{1,7})\}|\\(?<octal>[0-3]?[0-7]{1,2})`,
+      String.raw`\\(?-i:U)(?<hex>[\da-f]{8})|(?:\\u{1,9}|%u)(?<hex>[\da-f]{4})|\\x(?<hex>[\da-f]{2})`,
+      String
+        .raw`\\(?:[ux]\{|N\{U\+)0{0,20}(?<hex>[\da-f]{1,6})\}|_x(?<hex>[\da-f]{4})_|(?<wide>[\uff01-\uff5e])`,
+      String.raw`(?<many>%)(?:25){2,50}|(?<many>&)(?:amp;){2,50}`,
+      String.raw`\\o\{(?<octal>[0-7]{1,7})\}|\\(?<octal>[0-3]?[0-7]{1,2})`,
       String.raw`\\(?<same>[^\w])|\\(?<control>[nrtbfv])`,
-      String.raw`&#x(?<hex>[\da-f]{1,6});?|&#(?<decimal>\d{1,7});?|&(?<name>[a-z]{2,6});`,
+      String.raw`&#x0{0,20}(?<hex>[\da-f]{1,6});?|&#0{0,20}(?<decimal>\d{1,7});?|&(?<name>[a-z]{2,6});`,
       // Read percent codes as UTF-8 if possible, and otherwise as Latin-1.
       String
         .raw`(?<utf8>%(?:[0-7][\da-f]|[cd][\da-f]%[89ab][\da-f]|e[\da-f](?:%[89ab][\da-f]){2}|f[0-7](?:%[89ab][\da-f]){3}))`,
@@ -375,7 +389,11 @@ function decodedView({ text, starts }: View): View | undefined {
 }
 
 /** Returns the character that an escape stands for; `undefined` if the escape is invalid. */
-function meaningOf({ groups: { hex, octal, decimal, same, control, name, utf8 } = {} }: RegExpExecArray) {
+function meaningOf(
+  { groups: { hex, octal, decimal, same, control, name, utf8, many, wide } = {} }: RegExpExecArray,
+) {
+  if (many !== undefined) return many;
+  if (wide !== undefined) return String.fromCharCode(wide.charCodeAt(0) - 0xfee0);
   const [digits, base] = hex !== undefined ? [hex, 16] : octal !== undefined ? [octal, 8] : [decimal, 10];
   if (digits !== undefined) {
     const point = Number.parseInt(digits, base);
@@ -425,7 +443,7 @@ function* placesIn(text: string, search: Search): Generator<{ start: number; end
  * Matches the mark `…`, which hsgate puts where it cuts a text. It may cut a text before it removes the secrets, so a
  * part of a secret can precede the mark. The cut may be within an escape, and a space may precede the mark.
  */
-const CUT = /([\\%&][\w#{]{0,9})? ?…/g;
+const CUT = /([\\%&][\w#{]{0,28})? ?…/g;
 /** A shorter beginning of a secret is not removed from a cut text. */
 const LEAST_BEGINNING = 3;
 

@@ -67,6 +67,23 @@ const repeats: Record<string, (text: string) => string> = {
   "URL": encodeURIComponent,
   "URL twice": (text) => encodeURIComponent(encodeURIComponent(text)),
   "URL in JSON": (text) => encodeURIComponent(text).replaceAll("%", "\\u0025"),
+  "URL six times": (text) =>
+    Array(6).fill(encodeURIComponent).reduce(
+      (each: string, encode: typeof encodeURIComponent) => encode(each),
+      text,
+    ),
+  "code points with leading zeros": (text) =>
+    text.replace(/[^]/gu, (char) => `\\u{0000000${char.codePointAt(0)!.toString(16)}}`),
+  "numbers of HTML with leading zeros": (text) =>
+    text.replace(/[^\w]/g, (char) => `&#000000${char.charCodeAt(0)};`),
+  "hex numbers of HTML with leading zeros": (text) =>
+    text.replace(/[^]/g, (char) => `&#X0000000${unit(char)};`),
+  "escapes of Java with many letters u": (text) => text.replace(/[^]/g, (char) => `\\uuu${unit(char)}`),
+  "code points of Perl": (text) =>
+    text.replace(/[^]/gu, (char) => `\\N{U+${char.codePointAt(0)!.toString(16)}}`),
+  "escapes of Excel": (text) => text.replace(/[^]/g, (char) => `_x${unit(char)}_`),
+  "wide characters": (text) =>
+    text.replace(/[!-~]/g, (char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0)),
   "invisible characters": (text) => text.split("").join("\u200b"),
   "escaped invisible characters": (text) =>
     JSON.stringify(text.split("").join("\u200b")).slice(1, -1).replaceAll("\u200b", "\\u200b"),
