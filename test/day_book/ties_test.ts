@@ -157,6 +157,26 @@ Deno.test("checkOrders() finds wrong quantities in both directions, and missing 
   assertEquals(checkOrders(tallyOf("fills"), tallyOf("orders")).result, "passed");
 });
 
+Deno.test("tallyRow() reads a date at the start of a time, and no date from a Unix time", () => {
+  const findings = (time: string) =>
+    tallyRow(newTally(), { type: "sold", amount: "1", time }, {
+      list: "fund_journal",
+      market: "hk",
+      day: "2025-08-15",
+      merged: false,
+    }).length;
+  for (const time of ["2025-08-15 09:30:05", "20250815", "20250815093005"]) {
+    assertEquals(findings(time), 0, time);
+  }
+  for (const time of ["2025-08-14 09:30:05", "20250814", "20250814093005"]) {
+    assertEquals(findings(time), 1, time);
+  }
+  // Seconds and milliseconds; the last two are from the years 2033 and 2034.
+  for (const time of ["1755221405", "1755221405000", "2011121314", "2025081409000"]) {
+    assertEquals(findings(time), 0, time);
+  }
+});
+
 const DAY = "2025-08-15";
 const fill: WireRow = {
   stockCode: "00700.HK",
@@ -257,7 +277,7 @@ for (const formats of [["csv"], ["jsonl"]] as DayBookFormat[][]) {
   });
 }
 
-Deno.test("exportDayBook() keeps a final day when a refresh returns the same rows without their date", async () => {
+Deno.test("exportDayBook() keeps a final day when a refresh returns the same journal lines without their time", async () => {
   await using book = exporting(scriptOf(lines));
   assertEquals((await book.exportDay()).day.action, "written");
   const before = readTree(book.folder.path);

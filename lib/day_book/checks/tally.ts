@@ -151,8 +151,11 @@ export function tallyRow(tally: Tally, row: AnyRow, options: RowCheckOptions): O
   return findings;
 }
 
-/** A date at the start of a text, with or without separators. A Unix time in seconds does not match. */
-const DAY_AT_START = /^((?:19|20)\d\d)\D?(0[1-9]|1[0-2])\D?(0[1-9]|[12]\d|3[01])/;
+/**
+ * A date at the start of a text, with or without separators. A Unix time in seconds (10 digits) or milliseconds (13
+ * digits) does not match: from 2030 on, it could begin like a date.
+ */
+const DAY_AT_START = /^(?!\d{10}$|\d{13}$)((?:19|20)\d\d)\D?(0[1-9]|1[0-2])\D?(0[1-9]|[12]\d|3[01])/;
 
 /** Returns the day at the start of a date or time, as `yyyy-MM-dd`; `undefined` if there is none. */
 export function dayAtStart(text: unknown): string | undefined {
