@@ -150,7 +150,7 @@ const list = (values: readonly number[] | undefined, all: readonly number[]) =>
 
 function timerOf(recipe: CompiledRecipe, times: readonly string[]): string {
   const persistent = catchesUp(recipe);
-  return `# Starts "${recipe.name}" at every possible time of a slot in the time zone of the exchange, including half-days.
+  return `# Starts "${recipe.name}" at every time at which a slot is possible. Each time names its time zone.
 # The recipe checks: ${checksOfRecipe(recipe)}.
 # Missed slots: ${missedInWords(recipe)}.
 [Unit]

@@ -80,7 +80,7 @@ function unusedRulings(
           : "the sources agree on the day";
       }
       case "closed-since":
-        return ruling.from < a.from ? undefined : "the sources begin on this day";
+        return ruling.from < a.from ? undefined : `the sources begin on ${a.from}`;
       case "single-source":
         if (!oneSided) return "both sources end on the same day";
         return ruling.from > shared ? undefined : `both sources cover ${ruling.from}`;

@@ -34,10 +34,10 @@ export const init = command({
   args: [0, 1],
   details: `On a terminal the command asks a few questions; a flag answers one in advance. Without
 a terminal it uses the defaults in brackets. DIR must be empty; it is created if
-missing. The default is "trading" in the current folder. If the current folder is
-hsgate's own folder, init creates the new folder next to it. init writes nothing before the
-last question is answered. It then writes all files or none. The settings contain the
-addresses of --gateway and --auth-url. init never asks for secrets.
+missing. The default is the current folder if it is empty, otherwise "trading" in it. If the
+current folder is hsgate's own folder, init creates the new folder next to it. init writes
+nothing before the last question is answered. It then writes all files or none. The settings
+contain the addresses of --gateway and --auth-url. init never asks for secrets.
 
 With the simulator the folder works at once: recipes, script and notebook start a
 simulated broker in their own process, and nothing reaches a real one.`,

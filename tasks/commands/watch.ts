@@ -23,8 +23,9 @@ export const watch = command({
   args: [1, 200],
   details: `The table shows the latest quote of each symbol, with the best bid and ask. Times are Hong
 Kong time (HKT). Below the table are the changes of orders,
-which arrive without a subscription. Without a terminal each change is one line. Ctrl-C ends
-the command and its subscriptions.
+which arrive without a subscription. Without a terminal each change is one line; changes of the
+order book are lines only if --topics includes order-book. Ctrl-C ends the command and its
+subscriptions.
 
 With --json, --output json or --output jsonl, each push is one line of JSON. With --output csv or
 --output md, each row is a quote: first the latest quote of each symbol, and then a new row for each

@@ -99,8 +99,8 @@ Deno.test("check warns if a slot may be caught up after its day, and says what t
   const daily = "schedule: { calendar: XHKG, at: close+45m }";
   assertEquals(await warned(daily), [
     'hsgate: warning: "a": step "s" reads "fills.today" as of now, and hsgate rejects that after the day of the slot. ' +
-    'A missed slot of "main" may begin later (misfire: all), and hsgate rejects a backfill; for past days use ' +
-    '"fills.history", or write "misfire: skip" or a deadline on the same day',
+    'A missed slot of "main" may begin later (misfire: all); write "misfire: skip" or a deadline on the same day. ' +
+    'hsgate also rejects a backfill of past days, unless the step reads "fills.history", which also works for late slots',
   ]);
   const cases: [head: string, count: number][] = [
     [`${daily}\nmisfire: latest`, 1],

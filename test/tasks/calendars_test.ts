@@ -238,7 +238,7 @@ Deno.test("mergeCalendars() starts the calendar earlier, with closed days, if a 
   assertEquals(
     merge(record(), record(), [{ ...cited, kind: "closed-since", from: "2025-01-01" }]).problems,
     [
-      'XTST: the ruling "closed-since" is unused: the sources begin on this day',
+      'XTST: the ruling "closed-since" is unused: the sources begin on 2025-01-01',
     ],
   );
 });

@@ -66,8 +66,11 @@ function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): strin
   const names = group.map((each) => `"${each.scheduleId}"`).join(" and ");
   const policy = action === "skip" ? `a grace of ${showDuration(graceMs)}` : `misfire: ${action}`;
   const fix = action === "skip" ? "a shorter grace" : '"misfire: skip" or a deadline on the same day';
+  const cure = instead === undefined
+    ? ""
+    : `, unless the step reads "${instead}", which also works for late slots`;
   return `${what}, and hsgate rejects that after the day of the slot. A missed slot of ${names} may begin later ` +
-    `(${policy}), and hsgate rejects a backfill; ${other}write ${fix}`;
+    `(${policy}); write ${fix}. hsgate also rejects a backfill of past days${cure}`;
 }
 
 /** Returns a mistake for a schedule that has slots only on days without a session. */

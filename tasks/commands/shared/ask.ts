@@ -13,7 +13,7 @@ import type { Host } from "../../terminal/host.ts";
  */
 export function needAnswer(flag: "yes" | "yes-all", isGiven: boolean | undefined, host: Host): void {
   if (isGiven || host.canAsk) return;
-  throw new UsageError(`Cannot ask without a terminal: add --${flag} to send it without a question`);
+  throw new UsageError(`Cannot ask without a terminal: add --${flag} to skip the question`);
 }
 
 /**
