@@ -13,8 +13,8 @@
  * - If all lists of a market are empty, another answer of the broker confirms that the day is empty.
  *
  * Any other day is provisional, and the next export reads it again. The export keeps final days without reading them.
- * The day of the last session is an exception: the broker may book something in the evening, so the export reads that
- * day again.
+ * The days from the last session on are an exception: the broker may book something in the evening, so the export reads
+ * them again.
  *
  * A new reading replaces a day only if it contains everything that earlier readings of the day contained. Otherwise
  * the export keeps both readings and lists each missing row.

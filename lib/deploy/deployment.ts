@@ -46,7 +46,7 @@ export interface DeployFile {
 /** Description of one recipe of a deployment, for people. */
 export interface DeployRow {
   recipe: string;
-  /** The recipe's start times, in the notation of the target system. */
+  /** When the target system starts the recipe, as a text for people. */
   lines: string[];
   /** What the recipe itself checks after its start. */
   checkedByRecipe: string;

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Notation of a system for sets of numbers. */
+/** How a crontab or a timer writes a set of numbers. */
 interface Spelling {
   /** All possible values. */
   all: readonly number[];

@@ -129,7 +129,8 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
   const real = realPathOf(path);
   const wal = sizeOf(`${real}-wal`) ?? 0;
   if (size !== undefined && size >= LEAST_BYTES) return undefined;
-  // SQLite would treat such a file as a new database and delete the data in the "-wal" file.
+  // If the file is missing or has at most 1 byte, SQLite would treat it as a new database and delete the data in the
+  // "-wal" file.
   const file = size === undefined
     ? "the file is missing"
     : size === 0

@@ -1,6 +1,6 @@
 /**
- * Writes example calls for the reference and the command line. The examples are derived from the catalogue, which
- * also checks them.
+ * Writes the TypeScript example calls of the reference. The examples are derived from the catalogue, which also checks
+ * them.
  *
  * @module
  */
@@ -40,7 +40,10 @@ const samples: Readonly<Record<string, unknown>> = {
   validity: "day",
 };
 
-/** Values that replace `samples` in a family or an operation, because they are clearer or the only valid ones. */
+/**
+ * Values that replace `samples` in a family or an operation, because they are clearer or the only valid ones. A value
+ * for an operation also adds its parameter to the example if the parameter is optional.
+ */
 const special: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   futures: { symbol: "MHIZ5.HK", price: "24100", quantity: "1" },
   "orders.place": { price: "350.20" },

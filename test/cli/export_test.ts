@@ -128,7 +128,7 @@ Deno.test("export day-book shows checks that could not run, and writes both form
   );
 });
 
-Deno.test("showProgress() redraws one line on a terminal, prints plain lines elsewhere, and prints nothing for a program", () => {
+Deno.test("showProgress() redraws one line on a terminal, also with --json; elsewhere it prints plain lines, and nothing with --json", () => {
   const events: DayBookEvent[] = [
     { type: "started", days: 1, markets: ["hk"], out: "out" },
     { type: "day-started", day: "2025-08-15", index: 0, days: 1 },

@@ -1,4 +1,7 @@
-/** Tests that a settings file in the working folder has no effect unless the user has named or trusted it. */
+/**
+ * Tests that a settings file in the working folder is used only if the user has named or trusted it, or if it contains
+ * only harmless settings.
+ */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { settingNames, settingTable } from "../../lib/client/settings.ts";
 import { cli, folder, KEY, PASSWORD, simulate, spawned, start, type World } from "./support.ts";
@@ -63,13 +66,13 @@ const attacks: Readonly<
     gained: (w: Place, told: string) => Promise<boolean> | boolean;
   }>
 > = {
-  "the trade password under the stranger's key, on a port of this machine": {
+  "the trade password, encrypted with the stranger's key and sent to a server on this machine": {
     words: () => ["login"],
     settings: ({ url }) => `gatewayUrl: ${url}\ntradePasswordKey: ${STRANGERS_KEY}\n`,
     env: { HSGATE_TRADE_PASSWORD: PASSWORD },
     gained: ({ heard }) => heard.length > 0,
   },
-  "the login of the platform, on a port of this machine": {
+  "the login of the platform, sent to a server on this machine": {
     words: () => ["doctor"],
     settings: ({ url }) => `transport: direct\nauthUrl: ${url}\n`,
     env: {
@@ -125,7 +128,7 @@ for (const [what, { words, settings, env = {}, gained }] of Object.entries(attac
   });
 }
 
-Deno.test("every setting except three harmless ones needs trust, and so does a setting that names a file with a value", async () => {
+Deno.test("every setting except three harmless ones needs trust, and so does each ...File setting, which names a file that contains the value", async () => {
   await using w = await world();
   const env = { HSGATE_GATEWAY_URL: w.url };
   const plain = ["pushIdleMs", "logLevel", "timeoutMs"];
@@ -202,7 +205,7 @@ Deno.test("a settings file is rejected if a value is too long to be shown as a w
   assertStringIncludes(err, "expected at most 65536 characters");
 });
 
-Deno.test("trust shows each setting without secrets, and what the setting can do; after that, this version of the file is used", async () => {
+Deno.test("trust shows each setting that needs trust, without secrets, and what it can do; after that, this version of the file is used", async () => {
   await using w = await world();
   const settings =
     `gatewayUrl: ${w.url}\ntradePasswordKey: ${KEY}\npingUrl: https://hc.example/T0KEN\ntimeoutMs: 900\n`;

@@ -37,7 +37,8 @@ Deno.test("inspect prints one JSON line per frame and ends with 7 if one cannot 
   assertEquals([code, err], [7, ""]);
   const lines = linesOf(out);
   assertEquals(lines.length, 83);
-  // Two frames are missing: the request that only the platform can read, and the heartbeat, which has no signature.
+  // Two frames have no good signature: the request, which only the platform can read, and the heartbeat, which is not
+  // signed.
   assertEquals(lines.filter(({ signature }) => signature === "ok").length, 81);
   assertEquals(lines.filter(({ error }) => error !== undefined).map(({ error, offset }) => [error, offset]), [
     ["cipher-segment", 11_013],

@@ -16,7 +16,7 @@ async function place() {
 }
 
 Deno.test({
-  name: "check, next, run and trust read nothing through a link that leads out of the folder",
+  name: "check, next, schedule, run and trust read nothing through a link that leads out of the folder",
   ignore,
   async fn() {
     await using at = await place();

@@ -98,7 +98,7 @@ const broken: [string, string, string][] = [
   ["an empty file", "", "it is not XML at line 1, column 1"],
   ["two roots", "<hs_gateway/><hs_gateway/>", "it is not XML at line 1, column 14"],
   [
-    "an entity that it declares itself",
+    "an entity that the file itself declares",
     '<!DOCTYPE hs_gateway [<!ENTITY x "y">]>\n<hs_gateway><logPath>&x;</logPath></hs_gateway>',
     "it is not XML at line 2, column 22",
   ],

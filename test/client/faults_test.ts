@@ -1,6 +1,6 @@
 /**
- * Tests what the client does about each fault of the simulator, over real sockets. Each test also checks that the fault
- * really happened.
+ * Tests what the client does about each fault of a gateway call, over real sockets. Each test also checks that the
+ * fault really happened. `watch_test.ts` tests the faults of pushes.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../lib/client/connect.ts";
@@ -76,7 +76,7 @@ Deno.test("lost-answer: the order was placed once, and the caller gets an unknow
     desk.gateway.faults.clear();
     desk.gateway.faults.arm({ kind: "lost-answer", operation: "account.funds", times: 5 });
     await assertRejects(() => desk.client.account.funds({ market: "hk" }), TransportError);
-    // Three tries of the client, plus those of the runtime.
+    // One strike of the order and three of the read; the runtime may add more.
     assert(struck(desk.gateway, "lost-answer") >= 4);
   });
 });

@@ -1,4 +1,7 @@
-/** The written types of the client's methods equal the types of the catalogue. */
+/**
+ * Checks that the written types of the client's methods have the answers of the catalogue's types and the same
+ * parameters, and allow no value that the catalogue's types reject.
+ */
 import type { Client, DerivedMethods } from "../../lib/client/client.ts";
 import type { Methods } from "../../lib/client/methods.ts";
 import type { DerivedName } from "../../lib/operations/families.ts";
@@ -29,7 +32,7 @@ const events: Same<PushEvent, DerivedPushEvent> = true;
 const names: Same<OperationName, DerivedName> = true;
 const families: Same<keyof Methods, keyof DerivedMethods> = true;
 
-Deno.test("the types of the client's methods are those of the catalogue", () => {
+Deno.test("the types of the client's methods fit those of the catalogue", () => {
   void none;
   void events;
   void names;

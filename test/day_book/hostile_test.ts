@@ -335,7 +335,7 @@ Deno.test("exportDayBook() finds missing rows although fills were merged and lin
   ]);
 });
 
-Deno.test("exportDayBook() reports rows that only one of a day's two lists has", async () => {
+Deno.test("exportDayBook() reports a row that is in the history but not in today's list", async () => {
   const [first, second, third] = ["1", "2", "3"].map((id) => trade("us", id).fill);
   await using book = openBook({
     "TradeQueryHistoryDeliverList P 20250815": [first!],
@@ -354,7 +354,7 @@ Deno.test("exportDayBook() reports rows that only one of a day's two lists has",
     book.files(DAY)[name]!.trimEnd().split("\n").map((line) => JSON.parse(line).orderId);
   assertEquals([ordersIn("fills.jsonl"), ordersIn("fills.history.jsonl")], [["2", "3"], ["1"]]);
   assertEquals((await again()).days[0]?.action, "unchanged");
-  // A missing row that only the other list had is reported too.
+  // If the history loses a row that today's list never had, the export reports that too.
   book.broker.script = {
     ...book.broker.script,
     "TradeQueryHistoryDeliverList P 20250815": [],

@@ -169,7 +169,7 @@ Deno.test("exportDayBook() writes exactly the files that the summary lists", asy
   ]);
 });
 
-Deno.test("exportDayBook() lists every difference with its row, in the file and in its result", async () => {
+Deno.test("exportDayBook() lists every difference in the file and in its result, with its row if it is about one row", async () => {
   const badFees = { ...buy, fareVo: { fare0: "3.00", faret: "3.01" } };
   const badAmount = { ...buy, entrustId: "19", businessBalance: "35021.00" };
   const orders = [{ ...buy, businessAmount: "300" }];

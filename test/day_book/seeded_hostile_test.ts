@@ -1,7 +1,7 @@
 /**
- * Tests many exports into one folder from a gateway that gives random wrong answers, drawn from a seed. After
- * each export the folder contains every row that the gateway ever showed for a day. If the day itself lacks a
- * row, a difference names the row, and the result is not ok.
+ * Tests many exports into one folder from a gateway that gives random wrong answers, drawn from a seed. After each
+ * export the folder contains every row that the gateway ever showed for a day. If the day itself lacks a row, a
+ * difference names the row, or a disputed reading that the result names contains it, and the result is not ok.
  */
 import { randomFrom } from "../../lib/time.ts";
 import { assert, assertEquals } from "@std/assert";

@@ -351,7 +351,7 @@ Deno.test("readTemplate() keeps the type of a single expression, and inserts oth
   });
 });
 
-Deno.test("readTemplate() does not evaluate expressions inside values", async () => {
+Deno.test("readTemplate() does not insert secrets that a value refers to", async () => {
   const { template } = await readTemplate({ text: "${{ params.symbols[0] }} ${{ recipe }}" }, []);
   const params = { symbols: ["${secret:trade-password}"] };
   const filled = await template.fill(

@@ -1,7 +1,7 @@
 /**
- * Compares the check of generated recipes with running them: a run rejects nothing for a reason that the check could
- * have known. The check rejects only expressions that fail, that silently mean something else, or whose mistake is in a
- * part that is not evaluated.
+ * Checks generated expressions and steps, and runs them. If a run rejects something that the check could have found, a
+ * test fails. A test also fails if the check rejects an expression without need. The check may reject an expression that
+ * fails, that silently means something else, or whose mistake is in a part that is not evaluated.
  *
  * @module
  */

@@ -74,7 +74,7 @@ Deno.test("crontab() does not catch up a recipe that writes, and says that its s
   assertStringIncludes(text, "it writes, so a start more than 5 min late does nothing");
 });
 
-Deno.test("crontab() matches whole hours if a schedule has many minutes, and lists dates if there are few", () => {
+Deno.test("crontab() matches whole hours if a schedule has many minutes, and lists dates if the schedule has few dates", () => {
   const [keeping = "", ...dated] = [keep, monthly].flatMap((each) =>
     linesOf(crontab([each], options).files[0]!.text)
   );
@@ -516,7 +516,7 @@ Deno.test("kubernetes() with a database writes two schedulers that take its URL 
   });
 });
 
-Deno.test("crontab() and systemd() with a database name its URL, and read its password from their environment file", () => {
+Deno.test("for a database, crontab() and systemd() write its URL, and read its password from the environment file", () => {
   const store = "postgres://hsgate@db.example.com/hsgate?sslrootcert=/etc/ca.pem";
   const cron = crontab([eod], { ...options, store });
   for (const line of linesOf(cron.files[0]!.text)) {
@@ -586,7 +586,7 @@ Deno.test("deployments name the variables of secrets, and cron reads them from a
   assert(!crontab([eod], options).files[0]!.text.includes("--env-file"));
 });
 
-Deno.test("deployments name the command that downloads the packages into the cache of the starts", () => {
+Deno.test("deployments name the command that downloads the packages into the cache that the started recipes use", () => {
   const fetch =
     "/usr/bin/deno install --quiet --frozen --config /opt/hsgate/deno.json --entrypoint /opt/hsgate/tasks/hsgate.ts";
   const configured = { ...options, denoFlags: [...options.denoFlags, "--config", "/opt/hsgate/deno.json"] };

@@ -13,7 +13,7 @@ import { testBoth } from "./both_stores.ts";
 import { brokerBench, KEY, ORDER, stopTimeDuringCalls, writer } from "./broker_bench.ts";
 import { type Bench, HOUR, MINUTE, runsOf } from "./support.ts";
 
-/** Longer than the time between two comparisons, with any pace of the passes. */
+/** Longer than the time between two comparisons, however rarely the scheduler passes. */
 const TURN = 20 * MINUTE;
 
 const intentOf = async ({ store }: Bench): Promise<Intent> =>

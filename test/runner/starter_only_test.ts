@@ -110,7 +110,7 @@ testBoth(
     });
     for (const dies of ["waiting", "reading"]) {
       await using b = await bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
-      // The clock of this process does not advance.
+      // This process has its own clock, which stops, so the process never renews its lease.
       const dying = new TestMachine(b.machine.now());
       void waiting(b, slow, { machine: dying });
       if (dies === "reading") {

@@ -285,7 +285,7 @@ Deno.test("a cancellation reaches the exchange a second later; a fill of that se
   assertEquals(row(desk)?.status, "cancelled");
 });
 
-Deno.test("the check for a fill before a cancellation does not change the book", () => {
+Deno.test("when the broker checks whether a fill will precede a cancellation, it takes nothing from the book", () => {
   const symbol = callOf(NEW_YORK);
   let seen = 0;
   for (let minute = 0; seen < 3; minute++) {

@@ -1,4 +1,7 @@
-/** Tests of stores with hostile files beside them: SQLite would delete or overwrite a file of the user. */
+/**
+ * Tests of hostile stores, and of hostile files beside a store. Through such files, SQLite would delete or overwrite a
+ * file of the user.
+ */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { backupStore, verifyStoreFile } from "../../lib/runner/queries/store_care.ts";

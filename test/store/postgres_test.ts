@@ -49,7 +49,6 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]
             for (const name of pair) await add(store, name);
           })
         );
-        // A suspended machine keeps the lock until the database ends its transaction after a time limit.
         const kept = (await names(direct)).filter((name) => pair.includes(name));
         const wasHit = proxy.seen > at;
         hits += wasHit ? 1 : 0;
@@ -57,8 +56,9 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]
         if (outcome === "ok") assertEquals(kept, pair);
         else assertEquals([outcome, kept], ["lost-connection", []]);
         outcomes.add(outcome);
-        // The next call gets a new connection, and everything is as before.
+        // After a stall, the old transaction keeps the lock until the database ends it. Wait for that.
         await waitForLock(direct);
+        // The next call gets a new connection, and everything is as before.
         await add(store, `after ${at}`);
         if (!wasHit) break;
       }
@@ -124,7 +124,7 @@ Deno.test(
     const before = Number(row!.at);
     await store.transaction(() => {});
     const now = store.now()!;
-    assert(now >= before, `${now} is not before ${before}`);
+    assert(now >= before, `${now} is before ${before}`);
     monotonic += 1_234;
     assertEquals(store.now(), now + 1_234);
   },
@@ -380,7 +380,7 @@ Deno.test("PostgresStore rejects unreadable and too large messages of a server w
   }
 });
 
-Deno.test("PostgresStore ends an answer that never ends, and one without the rows that were asked for", async () => {
+Deno.test("PostgresStore rejects an endless answer, and an answer without the requested rows", async () => {
   const pair = (number: number) => String.fromCharCode(number >> 8, number & 255);
   const column = serverMessage("T", pair(1), "a\0", 0, pair(0), 25, pair(1), 0, pair(0));
   const rows = serverMessage("D", pair(1), 1, "x");
@@ -486,7 +486,8 @@ Deno.test("the size limit of PostgreSQL's answers applies to each answer separat
   checkMessages(source);
   source.attachListeners({ on: (_event, listener) => receive = listener, destroy() {} });
   const small = serverMessage("3");
-  const answer = new Uint8Array(small.length * 1_000_000); // two thirds of the limit, with 500 bytes for each object
+  // 63 % of the limit: each message counts as its length of 4 bytes plus 500 for its object.
+  const answer = new Uint8Array(small.length * 1_000_000);
   for (let at = 0; at < answer.length; at += small.length) answer.set(small, at);
   for (let count = 0; count < 3; count++) {
     receive(answer);
@@ -521,7 +522,7 @@ function certificateFor(name: string): { key: string; cert: string } {
   return { key: forge.pki.privateKeyToPem(keys.privateKey), cert: forge.pki.certificateToPem(cert) };
 }
 
-Deno.test("openPostgres() sends nothing to a server whose certificate is for another name or address", async () => {
+Deno.test("openPostgres() sends no user name or password to a server whose certificate is unknown, or for another name or address", async () => {
   const file = await Deno.makeTempFile({ suffix: ".pem" });
   try {
     const own = certificateFor("localhost");
@@ -570,7 +571,7 @@ Deno.test("openPostgres() sends nothing to a server whose certificate is for ano
   }
 });
 
-Deno.test("openPostgres() sends nothing to a server without TLS if TLS is required", async () => {
+Deno.test("openPostgres() sends no user name or password to a server without TLS if TLS is required", async () => {
   await using server = await fakeServer((socket, heard) =>
     socket.on("data", (bytes: Uint8Array) => {
       heard.push(bytes);
@@ -583,7 +584,7 @@ Deno.test("openPostgres() sends nothing to a server without TLS if TLS is requir
   assert(!server.heard().includes("me"), server.heard());
 });
 
-Deno.test("readPostgresUrl() accepts only supported parameters, and requires TLS for other machines", () => {
+Deno.test("readPostgresUrl() accepts only supported parameters, and uses TLS for other machines unless sslmode=disable", () => {
   const local = readPostgresUrl("postgres://me@localhost/d");
   assertEquals([local.host, local.port, local.user, local.database, local.tls, local.schema], [
     "localhost",

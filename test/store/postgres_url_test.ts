@@ -1,4 +1,4 @@
-/** Tests of store URLs: a text that looks like a URL is never used as a file name, and never shown. */
+/** Tests of store URLs: a text that looks like a URL is never used as a file name, and its password is never shown. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { isPostgresUrl, readPostgresUrl } from "../../lib/store/postgres_url.ts";
 import { StoreError } from "../../lib/store/store_error.ts";

@@ -237,7 +237,7 @@ Deno.test({
   async fn() {
     using folder = temporaryFolder();
     const path = `${folder.path}/hsgate.db`;
-    // Another process that has the store open keeps the files beside it in use.
+    // While the store is open, SQLite keeps the files beside it.
     await using other = await openSqlite(path);
     await add(other, "a");
     const modes = () =>

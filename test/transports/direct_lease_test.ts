@@ -68,7 +68,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "leaseHolder() does not read a description from a pipe, a link, a huge file or another user's file",
+  name:
+    "leaseHolder() does not use a description in a pipe, a link, a huge file, or a file that others may change",
   ignore: Deno.build.os === "windows",
   fn: async () => {
     await using temp = await folder();

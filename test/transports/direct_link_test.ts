@@ -1,6 +1,6 @@
 /**
- * Tests one connection of the direct transport under every fault: each call gets the right result, and no write
- * happens twice.
+ * Tests one connection of the direct transport under the faults of its frames and answers: each call gets the right
+ * result, and no write happens twice.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { OutcomeUnknownError, ProtocolError, RejectedError, TransportError } from "../../lib/errors.ts";
@@ -158,7 +158,7 @@ Deno.test("an answer cut after any number of bytes leaves one order, and an unkn
   assertEquals((await ordersAt(platform)).length, cuts.length);
 });
 
-Deno.test("a request cut after any number of bytes is never placed twice", async () => {
+Deno.test("a request cut after any number of bytes is not placed, and its outcome is unknown", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   {
@@ -255,7 +255,7 @@ Deno.test("a link that is silent for three intervals is closed, and the read suc
   assert(lost?.type === "state" && lost.error?.code === "dead-link", Deno.inspect(lost));
 });
 
-Deno.test("heartbeats keep an idle link open for more than three intervals of the platform", async () => {
+Deno.test("heartbeats keep an idle link open for longer than the platform's silence limit", async () => {
   await using platform = await startQuietPlatform({ silenceLimitMs: 1200 });
   await using client = await connectDirect(platform.info, { heartbeatMs: 200 });
   const seen = eventsOf(client);
@@ -398,7 +398,7 @@ Deno.test("close() ends waiting calls, and leaves no resource open", async () =>
   await assertRejects(() => funds(client), TransportError, "closed");
 });
 
-Deno.test("bodies padded by either rule are read in both directions", async () => {
+Deno.test("bodies padded by each of the three rules are read in both directions", async () => {
   const rules = ["pkcs7", "mod_len", "mod_len_over_pkcs7"] as const;
   for (const padding of rules) {
     await using platform = await startQuietPlatform({ padding });
@@ -412,7 +412,7 @@ Deno.test("bodies padded by either rule are read in both directions", async () =
   }
 });
 
-Deno.test("a link survives an event loop that was blocked for three intervals", async () => {
+Deno.test("a link survives an event loop that was blocked for nine heartbeat intervals", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { heartbeatMs: 200 });
   const seen = eventsOf(client);

@@ -203,7 +203,7 @@ Deno.test("close() ends a watch without an error, even while it waits for a conn
   await rest;
 });
 
-Deno.test("watch() marks an old order push that arrives before any answer, and says to check the orders", async () => {
+Deno.test("watch() marks an old order push that arrives before any answer, and reports a gap with the reason", async () => {
   let pushed = 0;
   await using farEnd = await directFarEnd({
     async onCall(call) {

@@ -38,7 +38,7 @@ async function soon(holds: () => boolean): Promise<void> {
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-Deno.test("states() yields every state from the platform login to ready, and each can be printed", async () => {
+Deno.test("events() yields every state from the platform login to the close, and each can be printed", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const seen = eventsOf(client);

@@ -150,7 +150,7 @@ Deno.test("exchangeRates() needs only the platform's HTTP, and no socket", async
   });
 });
 
-Deno.test("errors of the platform contain no password, phone number or token", async () => {
+Deno.test("errors of the platform contain no password and no phone number", async () => {
   await using platform = await startQuietPlatform();
   const { mobile, loginPassword } = platform.info;
   for (const parameters of ["form", "query"] as const) {

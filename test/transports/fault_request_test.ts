@@ -1,6 +1,6 @@
 /**
- * Tests requests to the gateway that are cut at every byte (fault F03). `direct_link_test.ts` does the same for the
- * socket.
+ * Tests requests to the gateway that are cut at every byte (fault F03). `direct_link_test.ts` cuts requests over the
+ * socket, at some of their bytes.
  */
 import { assert, assertEquals } from "@std/assert";
 import { OutcomeUnknownError } from "../../mod.ts";

@@ -19,7 +19,7 @@
  * - memory: none: a call is one function call, which cannot be cut
  * - gateway: transports/fault_request_test.ts "a request cut after any number of bytes creates no order, and is sent once"
  * - gateway: transports/gateway_test.ts "a write after reads is sent once, although fetch would send it again"
- * - direct: transports/direct_link_test.ts "a request cut after any number of bytes is never placed twice"
+ * - direct: transports/direct_link_test.ts "a request cut after any number of bytes is not placed, and its outcome is unknown"
  * - desk: desk/desk_test.ts "a lost answer is found in the broker's lists, and the call returns the order"
  * - desk: desk/desk_test.ts "a lost request stays unknown until the lists also show a later order; only then it is proven not sent"
  *

@@ -1,6 +1,6 @@
 /**
- * Tests the arguments of an endpoint in memory and the handling of its answers. The conformance suite tests everything
- * else.
+ * Tests the arguments of an endpoint in memory, the handling of its answers, the encryption of the trade password, and
+ * pushes. The conformance suite tests everything else.
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";

@@ -211,7 +211,7 @@ function keyOf({ rowKey }: AnyRow): { rowKey?: string } {
   return typeof rowKey === "string" ? { rowKey } : {};
 }
 
-/** Describes a row for a message, with every field of its key. */
+/** Describes a row for a message: a journal line by its type and amount, any other row by the fields of its key. */
 function describe(row: AnyRow): string {
   if (row.amount !== undefined) return `${row.type ?? "a line"} of ${row.amount}`;
   const of = [row.orderId === undefined ? "" : `order ${row.orderId}`, row.fillTime].filter(Boolean).join(

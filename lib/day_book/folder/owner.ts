@@ -7,8 +7,9 @@
  * the folder's:
  * - If the broker shows one of the folder's orders, it is the same account.
  * - If the broker shows only other orders for a day, it is another account.
- * - If the broker shows no orders for these days, the name or the key must match the folder's. Otherwise the export
- *   rejects the account if it has orders, fills or journal lines for the days to export.
+ * - If the broker shows no orders for these days, the name or the key must match the folder's, or the user must name
+ *   the account of a folder that has no name yet. Otherwise the export rejects the account if it has orders, fills or
+ *   journal lines for the days to export.
  * - If the broker has nothing for those days either, no day that is read becomes final.
  *
  * `account.json` contains digests of the name and of the key, from which neither can be recovered.

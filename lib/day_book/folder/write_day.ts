@@ -21,7 +21,7 @@ import { fileRecord, NO_STORE, type Settings, type Summary, summaryTextOf, total
 import type { Tally } from "../checks/tally.ts";
 import type { DayBookFormat, DayBookList, Difference, Origin } from "../types.ts";
 
-/** Whether a reading counts as the day's own or as disputed, and which folders it contradicts. */
+/** Whether a reading is the reading of the day or a disputed one, and which folders it contradicts. */
 export type Standing = Pick<Summary, "standing" | "contradicts">;
 
 /** A written reading. */
@@ -150,7 +150,10 @@ export function writeSummary(folder: string, { summaryText }: WrittenDay): void 
   file.seal();
 }
 
-/** Returns the start of a file name, such as `fills.history`. These files contain the broker's other list of a day. */
+/**
+ * Returns the start of a file name, such as `fills.history`. Files with this name contain the list that was not chosen:
+ * the broker's history or its list of today.
+ */
 export const otherStem = (list: DayBookList, origin: Origin): string => `${list}.${origin}`;
 
 /** Removes the files of all parts, including the parts that were not chosen. */

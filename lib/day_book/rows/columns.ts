@@ -1,6 +1,7 @@
 /**
- * Defines the columns of the files from the fields of the catalogue, and describes each column. A field without a
- * description, or a description without a field, does not compile.
+ * Defines the columns of the files from the fields of the catalogue, and describes each column. A field of fills, of
+ * futures or of the fund journal without a description does not compile. A field of orders without one has no column,
+ * which a test reports.
  *
  * @module
  */

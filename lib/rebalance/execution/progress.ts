@@ -51,7 +51,7 @@ export function progressOf({ trades }: Pick<Plan, "trades">, intents: readonly I
 
 /**
  * Returns the quantity of a trade that is neither filled nor in an order that may still fill. It can be larger than
- * `left`: if somebody has reduced an order elsewhere, nothing is ordered again for that part.
+ * `left`. If somebody reduces an order elsewhere, hsgate does not order the reduced quantity again.
  */
 export function missingOf({ quantity }: { quantity: Decimal }, { filled, open, unknown }: Progress): Decimal {
   const missing = subtract(quantity, add(filled, open, unknown));

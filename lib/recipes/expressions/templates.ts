@@ -135,8 +135,8 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
 }
 
 /**
- * Evaluation steps for all values of a recipe that are known before the run. The limit keeps the check of many steps
- * fast.
+ * Maximum number of evaluation steps for all values of a recipe that are known before the run. The limit keeps the
+ * check of a recipe with many steps fast.
  */
 export const STEPS_AT_CHECK = 1_000_000;
 
@@ -182,7 +182,7 @@ function insertKnown(
   return { given: visit(source, []), found };
 }
 
-/** Returns a text with its values inserted. */
+/** Returns the text with its values inserted, or the value itself if the text is only one expression or secret. */
 function joined({ whole, parts }: Filler, values: readonly unknown[]): unknown {
   return whole ? values.find((_, index) => typeof parts[index] !== "string") : values.map(textOf).join("");
 }

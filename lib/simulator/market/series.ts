@@ -2,11 +2,12 @@
  * Provides the day bars of a stock or index: real bars for the days of the stored data, and generated bars after them.
  *
  * Stocks:
- * - 2024-08-16 to 2025-08-15: the stored bars, with each price moved to the grid of its date. The stored bars of Hong
- *   Kong are scaled for later dividends and splits. For the dividends and splits that the simulator knows
- *   (`facts/corporate_actions.ts`), this file reverses the scaling, so a price falls on its ex-date. Most prices of
- *   00700 and 01211 then return to the grid. Other listings had more dividends, which the simulator does not know. The
- *   mainland's bars are not scaled. The bars of the United States are used unchanged.
+ * - 2024-08-16 to 2025-08-15: the stored bars. The source of the bars has scaled those of Hong Kong for later dividends
+ *   and splits. For the dividends and splits that the simulator knows (`facts/corporate_actions.ts`), this file
+ *   reverses the scaling, so a price falls on its ex-date. Most prices of 00700 and 01211 then return to the grid.
+ *   Other listings had more dividends, which the simulator does not know. The source has not scaled the bars of the
+ *   mainland. For the United States, this file reverses no scaling. In every market, this file then moves each price
+ *   to the grid of its date.
  * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions without a
  *   bar: the close is the stored or the previous close, and the other values are generated.
  * - After 2025-08-15: a random walk over the real trading days, with the volatility of the last 60 real days and
@@ -184,9 +185,9 @@ export class StockSeries implements BarSeries {
 }
 
 /**
- * Returns the bars of Hong Kong as they were traded. The stored prices before an ex-date are multiplied by (close -
- * cash) / close, and divided by the number of shares that one share became. The stored volumes are multiplied by that
- * number.
+ * Returns the bars of Hong Kong as they were traded. The source of the bars has multiplied the prices before an ex-date
+ * by (close - cash) / close, and divided them by the number of shares that one share became. It has multiplied the
+ * volumes by that number. This function reverses both.
  */
 function unscaled(stored: Map<string, UnitBar>, actions: readonly CorporateAction[]): Map<string, UnitBar> {
   let bars = [...stored];
