@@ -51,7 +51,7 @@ deskTest(
   "the day book has the trades of a plan, and their costs according to the day book's own fills",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
-    await using at = await executor(testAccount, {});
+    await using at = await executor(testAccount);
     assertEquals((await at.run(plan, QUICK)).state, "done");
     using folder = temporaryFolder();
     const out = folder.path;
@@ -159,7 +159,7 @@ deskTest(
       hash: "b".repeat(64),
       cashBuffer: { HKD: available },
     });
-    await using at = await executor(testAccount, { onWait() {} });
+    await using at = await executor(testAccount);
     const nothing = await at.run(none, { ...QUICK, deadline: "2m" });
     const report = await at.run(plan, { ...QUICK, maxReprices: "5" });
     assertEquals([report.state, nothing.trades[0]!.filled], ["stopped", "0"]);
@@ -190,7 +190,7 @@ deskTest(
 
 deskTest("a fill that the store has and the broker's list lacks is a difference", async (testAccount) => {
   const plan = await planAt(testAccount.client, [PURCHASE]);
-  await using at = await executor(testAccount, {});
+  await using at = await executor(testAccount);
   await at.run(plan, QUICK);
   passTo(testAccount, "2025-08-16T12:00:00+08:00");
   using folder = temporaryFolder();

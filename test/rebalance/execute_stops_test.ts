@@ -42,7 +42,7 @@ deskTest("a lost answer or a lost request never makes an order twice", async (te
   faults.arm({ kind: "lost-answer", operation: "orders.place" });
   faults.arm({ kind: "lost-request", operation: "orders.place", skip: 1 });
   faults.arm({ kind: "lost-answer", operation: "orders.cancel", times: 2 });
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const report = await execution.run(plan, { ...QUICK, repriceEvery: "15s" });
   assert(faults.struck("lost-answer") >= 1);
   assertEquals(faults.struck("lost-request"), 1);
@@ -204,7 +204,7 @@ deskTest(
   "when the market closes for longer than the execution lasts, nothing stays open",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const report = await execution.run(plan, { ...RESTING, deadline: "2h" });
     assertEquals(report.state, "stopped");
     assertStringIncludes(
@@ -260,7 +260,7 @@ deskTest(
 deskTest("orders that other programs make are neither counted nor cancelled", async (testAccount) => {
   const { client } = testAccount;
   const plan = await planAt(client, [{ ...SALES[0], quantity: "2000" }, PURCHASE]);
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
   execution.foreign.add(orderId);
   // Somebody else sells half of the quantity that the plan sells.
@@ -294,7 +294,7 @@ deskTest("an order that the broker rejects ends its trade", async (testAccount) 
     code: "1016",
     text: "invalid parameter: not today",
   });
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const sent = testAccount.count("orders.place");
   const report = await execution.run(plan, { ...QUICK, collar: "0.1" });
   const [sold, bought] = report.trades;
@@ -309,7 +309,7 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
     `at the deadline an order is cancelled, although earlier cancellations had no effect: ${text}`,
     async (testAccount) => {
       const plan = await planAt(testAccount.client, [PURCHASE]);
-      await using execution = await executor(testAccount, { onWait() {} });
+      await using execution = await executor(testAccount);
       testAccount.simulator.faults.arm({
         kind: "busy",
         operation: "orders.cancel",
@@ -389,7 +389,7 @@ deskTest(
 
 deskTest("three executions of a plan at once make its trades once", async (testAccount) => {
   const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const outcomes = await Promise.allSettled([
     execution.run(plan, QUICK),
     execution.run(plan, QUICK),
@@ -436,7 +436,7 @@ deskTest(
   async (testAccount) => {
     const { client, store } = testAccount;
     const wrong = await planAt(client, [{ ...PURCHASE, quantity: "150" }]);
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const sent = testAccount.count("orders.place");
     const { message } = await assertRejects(() => execution.run(wrong), InvalidParamsError);
     assertStringIncludes(
@@ -482,7 +482,7 @@ deskTest("a recorded plan is executed only after its approval", async (testAccou
   const { store, clock } = testAccount;
   const plan = await planAt(testAccount.client, [PURCHASE]);
   await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const sent = testAccount.count("orders.place");
   assertEquals(
     (await assertRejects(() => execution.run(plan, QUICK), BrokerError)).code,
@@ -496,7 +496,7 @@ deskTest("a recorded plan is executed only after its approval", async (testAccou
 deskTest("the odd shares of a sale are ordered as an odd lot", async (testAccount) => {
   const { client } = testAccount;
   const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50", isOddLot: true }]);
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const report = await execution.run(plan, { ...QUICK, peg: "bid", collar: "0.1", deadline: "5m" });
   const [intent] = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
   assertEquals(intent!.params.orderType, "odd-lot");
@@ -511,7 +511,7 @@ const algorithms: { strategy: string; percent?: string }[] = [
 for (const algorithm of algorithms) {
   deskTest(`a ${algorithm.strategy} order of the broker replaces the limit orders`, async (testAccount) => {
     const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "1000" }]);
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const sent = testAccount.count("algo.place");
     const report = await execution.run(plan, { algorithm, collar: "0.03", deadline: "20m" });
     const [intent] = await intentsOfPlan(testAccount.store, ACCOUNT, plan.hash);
@@ -528,7 +528,7 @@ deskTest(
   "without a socket message, an algorithmic order is an error, and nothing is sent",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const report = await execution.run(plan, { algorithm: { strategy: "twap" } });
     assertEquals([report.state, (await execution.readBroker()).used], ["stopped", {}]);
     assertStringIncludes(report.trades[0]!.reason!, "over the direct transport");
@@ -541,7 +541,7 @@ deskTest(
   async (testAccount) => {
     const { client } = testAccount;
     const plan = await planAt(client, [PURCHASE]);
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
     execution.foreign.add(orderId);
     const report = await execution.run(plan, { ...RESTING, deadline: "2m" });
@@ -603,7 +603,7 @@ deskTest("a plan that differs from the record with its hash is not executed", as
   const plan = await planAt(testAccount.client, [PURCHASE]);
   await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
   await approve(testAccount, plan);
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const sent = testAccount.count("orders.place");
   const other = { ...plan, cashBuffer: { HKD: "-1000000.00" } };
   assertEquals((await assertRejects(() => execution.run(other, QUICK), BrokerError)).code, "plan-changed");

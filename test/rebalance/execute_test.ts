@@ -51,7 +51,7 @@ deskTest(
     const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "500" }], {
       cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
     });
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const report = await execution.run(plan, { ...QUICK, maxReprices: "5" });
     const [trade] = report.trades;
     assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "200", "300"]);
@@ -67,7 +67,7 @@ deskTest(
     const plan = await planAt(testAccount.client, [{ ...PURCHASE, quantity: "500" }], {
       cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
     });
-    await using execution = await executor(testAccount, { onWait() {}, cashLagMs: 25_000 });
+    await using execution = await executor(testAccount, { cashLagMs: 25_000 });
     const report = await execution.run(plan, { ...QUICK, maxReprices: "15" });
     assertEquals([report.state, report.trades[0]!.filled], ["stopped", "200"]);
   },
@@ -101,7 +101,7 @@ deskTest(
   "an execution ends at its deadline: its orders are cancelled, and it says what remains",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [PURCHASE]);
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const report = await execution.run(plan, {
       peg: "bid",
       collar: "0.1",
@@ -130,7 +130,7 @@ deskTest(
   "a market that moves beyond the collar ends the trade, and no order stays open",
   async (testAccount) => {
     const plan = await planAt(testAccount.client, [{ symbol: "00027.HK", side: "sell", quantity: "1000" }]);
-    await using execution = await executor(testAccount, { onWait() {} });
+    await using execution = await executor(testAccount);
     const report = await execution.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });
     assertEquals(report.state, "stopped");
     assertStringIncludes(report.trades[0]!.reason!, 'of "00027.HK" is more than 2 % from the plan\'s price');
@@ -146,7 +146,7 @@ deskTest(
 
 deskTest("a suspended listing ends its trade, and the other trades continue", async (testAccount) => {
   const plan = await planAt(testAccount.client, [...SALES, PURCHASE]);
-  await using execution = await executor(testAccount, { onWait() {} });
+  await using execution = await executor(testAccount);
   const report = await execution.run(plan, QUICK);
   assertEquals(report.state, "stopped");
   const [, netease, tencent] = report.trades;

@@ -121,7 +121,8 @@ export async function executor(
         testAccount.round();
         try {
           if (cashLagMs !== undefined) await noteCash();
-          await onWait?.(await checked(plan));
+          const at = await checked(plan);
+          await onWait?.(at);
         } catch (error) {
           failure ??= { error };
         }
