@@ -42,6 +42,8 @@ export interface PlannedWrite {
   reading: ListReading | undefined;
   /** The client, for further queries. */
   client: Client;
+  /** Stops the reading of quotes. @default never */
+  signal?: AbortSignal;
 }
 
 /** What sending needs. */

@@ -1,7 +1,20 @@
 /** Tests of the text that an order command shows before it asks. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { connect } from "../../lib/client/connect.ts";
 import { ManualClock } from "../../lib/time.ts";
-import { altered, cli, envOf, folder, MORNING, simulate, storeEnv } from "./support.ts";
+import {
+  altered,
+  cli,
+  directEnvOf,
+  envOf,
+  folder,
+  KEY,
+  MORNING,
+  PASSWORD,
+  simulate,
+  simulatePlatform,
+  storeEnv,
+} from "./support.ts";
 
 const US_MORNING = Date.parse("2025-08-15T10:30:00-04:00");
 
@@ -95,4 +108,93 @@ Deno.test("a long text of the broker above a question is cut, and its long gaps 
     /^ +quote +bid none.* X Send this cancellation\? \[y\/N\] y nothing was sent\)$/m.test(bought.err),
     bought.err,
   );
+});
+
+Deno.test("the text above the question shows the quote that the guard rails check: in extended hours, that of the session", async () => {
+  await using files = await folder();
+  // New York 09:00 is in the pre-market. The script lets the stock open 8% below the previous close.
+  const now = Date.parse("2025-08-18T21:00:00+08:00");
+  const script = [{ what: "gap", symbol: "AAPL", on: "2025-08-18", by: "-8%" }] as const;
+  await using gateway = await simulate({ clock: new ManualClock(now), script });
+  const env = { ...envOf(gateway), ...storeEnv(files) };
+  const run = (...words: string[]) => cli(words, { env, answer: "n", now: () => now });
+  const client = await connect({
+    gateway: { url: gateway.info.gatewayUrl, tradePasswordKey: KEY },
+    tradePassword: PASSWORD,
+  });
+  await using _client = client;
+  const security = { type: "us-stock", symbol: "AAPL" } as const;
+  const session = "pre-market";
+  const { bids: [bid], asks: [ask] } = await client.quotes.orderBook({ security, session });
+  const [quote] = await client.quotes.latest({ securities: [security], session });
+  const last = quote!.lastPrice!;
+  const limit = Number(last).toFixed(2);
+  const shown = `pre-market: bid ${bid!.price}, ask ${ask!.price}, last ${last}`;
+  const terms = ["10", "AAPL", "--limit", limit, "--hours", "extended"];
+  for (const side of ["buy", "sell"]) assertStringIncludes((await run(side, ...terms)).err, shown);
+  const order = {
+    market: "us",
+    symbol: "AAPL",
+    side: "buy",
+    quantity: "10",
+    price: limit,
+    orderType: "limit",
+    tradingHours: "extended",
+  };
+  assertStringIncludes((await run("call", "orders.place", JSON.stringify(order))).err, shown);
+  const algo = { ...order, strategy: "twap", settings: {} };
+  assertStringIncludes((await run("call", "algo.place", JSON.stringify(algo))).err, shown);
+  // An amendment has the hours of its order, whether or not an intent has placed the order.
+  const low = (Number(last) * 0.95).toFixed(2);
+  const placed = await cli(
+    ["buy", "10", "AAPL", "--limit", low, "--hours", "extended", "--yes", "--json"],
+    { env, now: () => now },
+  );
+  assertEquals(placed.code, 0, placed.err);
+  const { orderIds: [mine] } = JSON.parse(placed.out);
+  const { orderId: other } = await client.orders.place({
+    ...order,
+    market: "us",
+    side: "buy",
+    orderType: "limit",
+    tradingHours: "extended",
+    price: low,
+  });
+  for (const id of [mine, other]) {
+    const amended = await run("amend", id, "--limit", limit, "--market", "us");
+    assertStringIncludes(amended.err, shown);
+    assertStringIncludes(amended.err, "Send this amendment? [y/N] ");
+  }
+  // Without extended hours, the regular quote counts.
+  const regular = await run("buy", "10", "AAPL", "--limit", limit);
+  assert(/quote +bid \d+\.\d+, ask \d+\.\d+, last \d+\.\d+; the limit is 8\.\d\d% below/.test(regular.err));
+});
+
+Deno.test("over the direct transport, the text above the question says that the last price is of the regular hours", async () => {
+  await using files = await folder();
+  const now = Date.parse("2025-08-18T21:00:00+08:00");
+  await using platform = await simulatePlatform({ clock: new ManualClock(now) });
+  const env = { ...directEnvOf(platform.info, files.path), ...storeEnv(files) };
+  const words = ["buy", "10", "AAPL", "--limit", "230", "--hours", "extended"];
+  const { err } = await cli(words, { env, answer: "n", now: () => now });
+  assert(
+    /quote +pre-market: bid \d+\.\d+, ask \d+\.\d+, last \d+\.\d+ of the regular hours; the limit is/.test(
+      err,
+    ),
+    err,
+  );
+});
+
+Deno.test("the fees above the question are those of the broker's date, even if this machine's date is another one", async () => {
+  await using files = await folder();
+  // The settlement fee of Hong Kong changed on this day.
+  const now = Date.parse("2025-06-30T10:30:00+08:00");
+  await using gateway = await simulate({ clock: new ManualClock(now) });
+  const env = { ...envOf(gateway), ...storeEnv(files) };
+  const feesAt = async (machine: number) => {
+    const order = ["buy", "100", "00700.HK", "--limit", "500"];
+    const { err } = await cli(order, { env, answer: "n", now: () => machine });
+    return /fees +about (\S+) HKD/.exec(err)?.[1] ?? err;
+  };
+  assertEquals(await feesAt(now - 3 * 86_400_000), await feesAt(now));
 });

@@ -74,7 +74,24 @@ const limitsOfValue: readonly LimitName[] = ["maxOrderValue", "maxSymbolValue", 
 /** Intents that were planned up to this long before the counted period are read, too: they may have been sent in it. */
 const PLANNED_MS = 60 * MINUTE_MS;
 
-/** The data that the guard rails need to check one write. */
+/** A quote, and the session that it shows. */
+export interface SessionQuote {
+  /** `undefined` if the broker's answer is empty. */
+  quote: Quote | undefined;
+  /** `undefined` for the regular hours. */
+  session: QuoteSession | undefined;
+}
+
+/** Best prices of an order book. */
+export interface BestPrices {
+  bid?: Decimal;
+  ask?: Decimal;
+}
+
+/**
+ * The data that the guard rails need to check one write. The commands show the same data before they ask, so that a
+ * person decides about the market that the guard rails check.
+ */
 export class Check {
   readonly limits: Limits;
   readonly deps: GuardDeps;
@@ -178,32 +195,45 @@ export class Check {
   }
 
   /** Reads the quote of a listing; `undefined` if the broker gives none, or if the code has an unknown form. */
-  quoteOf(order: Pick<Order, "symbol" | "market"> & Partial<Order>): Promise<Quote | undefined> {
+  async quoteOf(order: Pick<Order, "symbol" | "market"> & Partial<Order>): Promise<Quote | undefined> {
+    try {
+      return (await this.readQuote(order)).quote;
+    } catch (error) {
+      if (error instanceof RejectedError) return undefined; // no permission for this market's quotes
+      throw error;
+    }
+  }
+
+  /**
+   * Like `quoteOf`, with the session that the quote shows.
+   *
+   * @throws {RejectedError} If the broker rejects the request.
+   */
+  readQuote(order: Pick<Order, "symbol" | "market"> & Partial<Order>): Promise<SessionQuote> {
     const { symbol } = order;
     const type = typeOf(symbol);
-    if (type === undefined) return Promise.resolve(undefined);
-    const session = this.#sessionOf(order);
+    const session = this.sessionOf(order);
+    if (type === undefined) return Promise.resolve({ quote: undefined, session });
     return this.once(`quote of ${symbol}`, async () => {
-      const { latest } = this.planned.client.quotes;
+      const { client: { quotes: { latest } }, signal } = this.planned;
       const securities = [{ type, symbol }];
-      try {
-        const [quote] = await latest({ securities, ...session !== undefined && { session } }).catch(
-          (error) => {
-            // The socket cannot request the quote of a session. Its quote has a time, which `quoteMaxAge` checks.
-            if (error instanceof UnmappedError) return latest({ securities });
-            throw error;
-          },
-        );
-        return quote;
-      } catch (error) {
-        if (error instanceof RejectedError) return undefined; // no permission for this market's quotes
-        throw error;
+      const options = { ...signal && { signal } };
+      if (session !== undefined) {
+        try {
+          const [quote] = await latest({ securities, session }, options);
+          return { quote, session };
+        } catch (error) {
+          // The socket cannot request the quote of a session. Its quote has a time, which `quoteMaxAge` checks.
+          if (!(error instanceof UnmappedError)) throw error;
+        }
       }
+      const [quote] = await latest({ securities }, options);
+      return { quote, session: undefined };
     });
   }
 
   /** Returns the extended US session whose quotes an order needs; `undefined` if it needs the regular quote. */
-  #sessionOf({ market, isExtended }: Pick<Order, "market"> & Partial<Order>): QuoteSession | undefined {
+  sessionOf({ market, isExtended }: Pick<Order, "market"> & Partial<Order>): QuoteSession | undefined {
     if (market !== "us" || isExtended !== true) return undefined;
     const session = this.deps.calendars().sessionOn("XNYS", dateAt(this.now, calendarZone.XNYS));
     if (typeof session === "string") return undefined;
@@ -211,23 +241,29 @@ export class Check {
   }
 
   /** Reads the best prices of the order book; empty if the broker gives no book. */
-  book(): Promise<{ bid?: Decimal; ask?: Decimal }> {
+  async book(): Promise<BestPrices> {
+    try {
+      return await this.readBook();
+    } catch (error) {
+      if (error instanceof RejectedError) return {}; // without a book, only the last price counts
+      throw error;
+    }
+  }
+
+  /** Like `book`. @throws {RejectedError} If the broker rejects the request. */
+  readBook(): Promise<BestPrices> {
     const { symbol } = this.order;
     const type = typeOf(symbol);
     if (type === undefined || type === "us-otc-stock") return Promise.resolve({});
     return this.once("book", async () => {
-      try {
-        const session = this.#sessionOf(this.order);
-        const { bids, asks } = await this.planned.client.quotes.orderBook({
-          security: { type, symbol },
-          ...session !== undefined && { session },
-        });
-        const [bid, ask] = [bids, asks].map((levels) => priceOf(levels?.[0] ?? {}));
-        return { ...bid !== undefined && { bid }, ...ask !== undefined && { ask } };
-      } catch (error) {
-        if (error instanceof RejectedError) return {}; // without a book, only the last price counts
-        throw error;
-      }
+      const session = this.sessionOf(this.order);
+      const { client, signal } = this.planned;
+      const { bids, asks } = await client.quotes.orderBook({
+        security: { type, symbol },
+        ...session !== undefined && { session },
+      }, { ...signal && { signal } });
+      const [bid, ask] = [bids, asks].map((levels) => priceOf(levels?.[0] ?? {}));
+      return { ...bid !== undefined && { bid }, ...ask !== undefined && { ask } };
     });
   }
 

@@ -73,6 +73,23 @@ async function wasExtended(
   return placed === undefined || isForExtendedHours(placed.params);
 }
 
+/** Returns the data with which the guard rails check a new order or an amendment. */
+export async function checkOf(limits: Limits, deps: GuardDeps, planned: PlannedWrite): Promise<Check> {
+  return new Check(limits, deps, planned, await wasExtended(deps, planned.params as OrderParams));
+}
+
+/**
+ * Checks every rule. Returns the terms to record with the approval.
+ *
+ * @throws {BrokerError} If a rule refuses the order, with the code `guard`.
+ */
+export async function passRules(check: Check): Promise<ApprovedTerms | undefined> {
+  const { params } = check.planned;
+  const changesTerms = "quantity" in params || "price" in params;
+  for (const rule of rules) if (changesTerms || rule.checksEveryWrite) await rule.check(check);
+  return changesTerms ? await approvedTerms(check) : undefined;
+}
+
 /**
  * Returns the guard rails of an account, as the `guard` option of its desk. The returned function throws a
  * `BrokerError` with the code `guard` if a rule refuses the order.
@@ -81,12 +98,6 @@ export function guardsOf(
   limits: Limits,
   deps: GuardDeps,
 ): (planned: PlannedWrite) => Promise<ApprovedTerms | undefined> {
-  return async (planned) => {
-    const { operation, params } = planned;
-    if (operation.order === "cancel") return undefined;
-    const check = new Check(limits, deps, planned, await wasExtended(deps, params as OrderParams));
-    const changesTerms = "quantity" in params || "price" in params;
-    for (const rule of rules) if (changesTerms || rule.checksEveryWrite) await rule.check(check);
-    return changesTerms ? await approvedTerms(check) : undefined;
-  };
+  return async (planned) =>
+    planned.operation.order === "cancel" ? undefined : await passRules(await checkOf(limits, deps, planned));
 }

@@ -5,6 +5,7 @@
  */
 import { securityOf } from "../../../lib/client/security.ts";
 import { isDecimal, normalize } from "../../../lib/decimal.ts";
+import { passRules } from "../../../lib/desk/guards/rules.ts";
 import type { IntentKind } from "../../../lib/desk/intent.ts";
 import type { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
@@ -125,7 +126,7 @@ export async function confirmOrder(
   operation: AnyOperation,
   params: OrderParams,
   { open, host, isAsked }: {
-    open: Pick<OpenDesk, "client" | "account" | "checkFirst">;
+    open: Pick<OpenDesk, "client" | "account" | "checkOf">;
     host: Host;
     isAsked: boolean;
   },
@@ -134,8 +135,9 @@ export async function confirmOrder(
     host.note(`hsgate: ${plain(headline(operation, params))}`);
     return;
   }
-  for (const line of await orderWords(operation, params, { ...open, host })) host.note(line);
-  await open.checkFirst(operation, params);
+  const check = operation.order === "cancel" ? undefined : await open.checkOf(operation, params);
+  for (const line of await orderWords(operation, params, { ...open, check, host })) host.note(line);
+  if (check !== undefined) await passRules(check);
   await confirm(questions[operation.order ?? "place"], host);
 }
 

@@ -3,10 +3,7 @@
  *
  * @module
  */
-import { dateAt } from "../../../lib/calendars/mod.ts";
 import type { Client } from "../../../lib/client/client.ts";
-import { securityOf } from "../../../lib/client/security.ts";
-import type { Security } from "../../../lib/operations/public_types.ts";
 import {
   add,
   compare,
@@ -19,17 +16,19 @@ import {
   round,
   subtract,
 } from "../../../lib/decimal.ts";
-import { placeOf, readLists, type SeenOrder, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
+import { placeOf, readLists, type SeenOrder } from "../../../lib/desk/broker_lists.ts";
+import { type Check, GuardRefusal } from "../../../lib/desk/guards/check.ts";
 import {
   currencyOf,
   estimateFees,
-  isConditional,
+  lastOf,
   limitPriceOf,
   most,
   multiplierOf,
-  ownPriceOf,
+  type Order,
+  priceOf,
 } from "../../../lib/desk/guards/order.ts";
-import { futureContract } from "../../../lib/facts/contracts.ts";
+import { isBuy } from "../../../lib/desk/terms.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { ProtocolError, RejectedError, UnmappedError } from "../../../lib/errors.ts";
@@ -94,10 +93,14 @@ function detailsOf(params: OrderParams): string[] {
   ];
 }
 
-/** The client that reads the market and the account, the account's name, and the host that prints the words. */
+/** What the words need besides the write. */
 interface WordsOptions {
   client: Client;
+  /** Name of the account. */
   account: string;
+  /** The data that the guard rails check; `undefined` for a cancellation. */
+  check: Check | undefined;
+  /** The host that prints the words. */
   host: Host;
 }
 
@@ -110,17 +113,21 @@ interface WordsOptions {
 export async function orderWords(
   operation: AnyOperation,
   params: OrderParams,
-  { client, account, host }: WordsOptions,
+  { client, account, check, host }: WordsOptions,
 ): Promise<string[]> {
   const head = headline(operation, params);
   const first = `${head[0]!.toUpperCase()}${head.slice(1)}`;
-  const rows = operation.order === "place"
-    ? await placeRows(params, { client, host })
-    : await changeRows(operation, params, { client, host });
-  if (operation.order === "amend" && params.symbol !== undefined) {
-    // The cash after the amendment is not known, because the broker has frozen some cash for the order as it is now.
-    const terms = await placeRows(params, { client, host });
-    rows.push(...terms.filter(([name]) => name === "quote" || name === "value"));
+  const rows: Row[] = [];
+  if (operation.order !== "place") rows.push(...await changeRows(operation, params, { client, host }));
+  // An amendment can also change only settings that have no value, such as those of a strategy.
+  const hasTerms = "quantity" in params || "price" in params;
+  const order = check === undefined || !hasTerms ? undefined : orderIn(check);
+  if (check !== undefined && order !== undefined) {
+    const terms = await termRows(check, order, { client, host });
+    // The cash after an amendment is not known, because the broker has frozen some cash for the order as it is now.
+    rows.push(
+      ...operation.order === "place" ? terms : terms.filter(([name]) => namesOfAmended.includes(name)),
+    );
   }
   return [
     ...wrapped(host, plain(first), 0),
@@ -128,54 +135,58 @@ export async function orderWords(
   ];
 }
 
+/** Names of the rows that are shown for an amendment. */
+const namesOfAmended: readonly string[] = ["quote", "value"];
+
 type Row = readonly [name: string, value: string];
 type Reading = Pick<WordsOptions, "client" | "host">;
 
-async function placeRows(params: OrderParams, { client, host }: Reading): Promise<Row[]> {
-  const { signal } = host;
-  const market = marketIn(params);
-  const symbol = String(params.symbol);
-  const security = securityIn(symbol);
-  const [book, quotes, funds] = await Promise.all([
-    security && answerOrWhy(client.quotes.orderBook({ security }, { signal })),
-    security && answerOrWhy(client.quotes.latest({ securities: [security] }, { signal })),
-    market && answerOrWhy(client.account.funds({ market }, { signal })),
+/** Returns the order as it would be after the write; `undefined` if the guard rails do not know the amended order. */
+function orderIn(check: Check): Order | undefined {
+  try {
+    return check.order;
+  } catch (error) {
+    if (error instanceof GuardRefusal) return undefined; // the guard rails report it next
+    throw error;
+  }
+}
+
+/** Returns the quote, the value, the fees and the cash of an order. */
+async function termRows(check: Check, order: Order, { client, host }: Reading): Promise<Row[]> {
+  const { market, symbol, quantity, price: own } = order;
+  const [book, quoted, funds] = await Promise.all([
+    answerOrWhy(check.readBook()),
+    answerOrWhy(check.readQuote(order)),
+    market === "futures" ? undefined : answerOrWhy(client.account.funds({ market }, { signal: host.signal })),
   ]);
-  const bid = book?.answer?.bids[0]?.price;
-  const ask = book?.answer?.asks[0]?.price;
-  const last = quotes?.answer?.[0]?.lastPrice;
-  const price = priceIn(params);
-  const isBuy = params.side === "buy" || params.side === "short-close";
-  const near = (isBuy ? ask : bid) ?? last;
-  const rows: Row[] = [];
-  const trouble = book?.why ?? quotes?.why;
-  const priceOrNone = (value: Decimal | undefined) => value === undefined ? "none" : priceText(value);
-  rows.push([
-    "quote",
-    `bid ${priceOrNone(bid)}, ask ${priceOrNone(ask)}, last ${priceOrNone(last)}${away(price, last)}${
-      trouble === undefined ? "" : ` (${trouble})`
-    }`,
-  ]);
-  const own = ownPriceOf(params);
+  const rows: Row[] = [["quote", quoteText(check, { book, quoted })]];
+  const { bid, ask } = book.answer ?? {};
+  const last = priceOf({ price: quoted.answer?.quote?.lastPrice });
+  const near = (isBuy(order.side) ? ask : bid) ?? last;
   // A trailing order follows the market, whatever its own price is.
-  const follows = params.trailBy !== undefined;
-  const each = own !== undefined && follows && last !== undefined ? most(own, last) : own ?? near;
-  const quantity = textOf(params.quantity);
-  const place = market ?? (futureContract(symbol) === undefined ? undefined : "futures");
-  if (place === undefined || each === undefined || quantity === undefined) return rows;
-  const currency = currencyOf(place, symbol);
-  const value = multiply(multiply(each, quantity), multiplierOf(place, symbol) ?? "1");
+  const follows = order.trail !== undefined;
+  const price = own !== undefined && follows && last !== undefined ? most(own, last) : own ?? near;
+  const multiplier = multiplierOf(market, symbol);
+  if (multiplier === undefined || price === undefined) return rows;
+  const currency = currencyOf(market, symbol);
+  const value = multiply(multiply(price, quantity), multiplier);
   const about = own === undefined || follows ? "about " : "";
   rows.push(["value", `${about}${money(value)} ${currency}`]);
-  const date = dateAt(host.now(), zoneOfMarket(market));
-  const fees = estimateFees({ market: place, symbol, isBuy, price: each, quantity, date });
+  const fees = estimateFees({
+    market,
+    symbol,
+    isBuy: isBuy(order.side),
+    price,
+    quantity,
+    date: check.today(order),
+  });
   rows.push([
     "fees",
     fees === undefined
       ? "no estimate: hsgate does not know the fee rates"
       : `about ${fees} ${currency}, an estimate with an example broker's commission`,
   ]);
-  if (market === undefined) {
+  if (market === "futures") {
     rows.push(["margin", "not estimated; the broker decides how many contracts the account may trade"]);
     return rows;
   }
@@ -184,23 +195,56 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
     rows.push(["cash", `not known${funds?.why === undefined ? "" : ` (${funds.why})`}`]);
     return rows;
   }
-  const fundsCurrency = currencyOf(market, "");
-  if (fundsCurrency !== currency || isBuy && isConditional(textOf(params.orderType))) {
-    const why = fundsCurrency !== currency
-      ? `the order needs ${currency}`
-      : "the order needs cash only when it triggers";
-    rows.push(["cash", `${money(available)} ${fundsCurrency} available; ${why}`]);
-    return rows;
-  }
-  const after = isBuy
-    ? subtract(available, add(value, fees ?? "0"))
-    : subtract(add(available, value), fees ?? "0");
-  const short = compare(after, "0") < 0 ? "; the order needs more cash than is available" : "";
-  rows.push([
-    "cash",
-    `${money(available)} ${currency} available, about ${money(after)} after the order${short}`,
-  ]);
+  const after = whyUnknownAfter(order) ?? cashAfter(order, { available, value, fees });
+  rows.push(["cash", `${money(available)} ${currencyOf(market, "")} available${after}`]);
   return rows;
+}
+
+/** Returns the market of an order in words: `bid 549.50, ask 550.00, last 550.00; the limit is 0.91% above the last`. */
+function quoteText(
+  check: Check,
+  { book, quoted }: {
+    book: AnswerOrWhy<Awaited<ReturnType<Check["readBook"]>>>;
+    quoted: AnswerOrWhy<Awaited<ReturnType<Check["readQuote"]>>>;
+  },
+): string {
+  const { bid, ask } = book.answer ?? {};
+  const { quote, session: shown } = quoted.answer ?? {};
+  const session = check.sessionOf(check.order);
+  // Without a last price, the guard rails compare with the previous close.
+  const last = lastOf(quote);
+  const name = last === undefined || priceOf({ price: quote?.lastPrice }) !== undefined
+    ? "last"
+    : "previous close";
+  const ofRegular = quoted.answer !== undefined && shown !== session ? " of the regular hours" : "";
+  const trouble = book.why ?? quoted.why;
+  const priceOrNone = (value: Decimal | undefined) => value === undefined ? "none" : priceText(value);
+  return [
+    session === undefined ? "" : `${session}: `,
+    `bid ${priceOrNone(bid)}, ask ${priceOrNone(ask)}, ${name} ${priceOrNone(last)}${ofRegular}`,
+    away(priceIn(check.planned.params), last, name),
+    trouble === undefined ? "" : ` (${trouble})`,
+  ].join("");
+}
+
+/** Returns why the cash after an order is not known, after a semicolon; `undefined` if the order alone decides it. */
+function whyUnknownAfter(order: Order): string | undefined {
+  const { market, symbol, side, isConditional } = order;
+  const currency = currencyOf(market, symbol);
+  if (currencyOf(market, "") !== currency) {
+    return `; the order needs ${currency}`;
+  }
+  return isBuy(side) && isConditional ? "; the order needs cash only when it triggers" : undefined;
+}
+
+/** Returns the cash after an order. */
+function cashAfter(
+  { side }: Order,
+  { available, value, fees = "0" }: { available: Decimal; value: Decimal; fees: Decimal | undefined },
+): string {
+  const after = isBuy(side) ? subtract(available, add(value, fees)) : subtract(add(available, value), fees);
+  const short = compare(after, "0") < 0 ? "; the order needs more cash than is available" : "";
+  return `, about ${money(after)} after the order${short}`;
 }
 
 /** Returns the orders that an amendment or a cancellation is for, as the broker's lists show them. */
@@ -276,31 +320,28 @@ export async function findOrder(
   return undefined;
 }
 
-function securityIn(symbol: string): Security | undefined {
-  try {
-    return securityOf(symbol);
-  } catch (error) {
-    if (error instanceof TypeError) return undefined; // an unknown code: the broker decides whether it is valid
-    throw error;
-  }
-}
-
 /** Returns how far a price is from the last price: `; the limit is 2.50% above the last`. */
-function away(price: Decimal | undefined, last: Decimal | undefined): string {
+function away(price: Decimal | undefined, last: Decimal | undefined, name: string): string {
   if (price === undefined || last === undefined || compare(last, "0") <= 0) return "";
   const percent = divide(multiply(subtract(price, last), "100"), last, 2, "half-up");
   if (isZero(percent)) return "";
   const isBelow = percent.startsWith("-");
-  return `; the limit is ${isBelow ? percent.slice(1) : percent}% ${isBelow ? "below" : "above"} the last`;
+  return `; the limit is ${isBelow ? percent.slice(1) : percent}% ${isBelow ? "below" : "above"} the ${name}`;
 }
 
 const money = (value: Decimal) => round(value, 2, "half-up");
+
+/** An answer of the broker, or why there is none. */
+interface AnswerOrWhy<T> {
+  answer?: T;
+  why?: string;
+}
 
 /**
  * Resolves to the answer, or to the reason if the broker rejects the request. Throws any error that would also stop the
  * order.
  */
-async function answerOrWhy<T>(reading: Promise<T>): Promise<{ answer?: T; why?: string }> {
+async function answerOrWhy<T>(reading: Promise<T>): Promise<AnswerOrWhy<T>> {
   try {
     return { answer: await reading };
   } catch (error) {

@@ -5,6 +5,7 @@
  */
 import type { Client } from "../../../lib/client/client.ts";
 import { resolved } from "../../../lib/confined_paths.ts";
+import { passRules } from "../../../lib/desk/guards/rules.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { orders } from "../../../lib/operations/orders.ts";
 import { replacePage } from "../../../lib/private_files.ts";
@@ -166,7 +167,8 @@ async function checkGuards(open: OpenDesk, { trades }: Plan): Promise<void> {
     if (trade === undefined) continue;
     const { market, symbol, quantity, price } = trade;
     try {
-      await open.checkFirst(orders.place, { market, symbol, side, quantity, price, orderType: "limit" });
+      const order = { market, symbol, side, quantity, price, orderType: "limit" };
+      await passRules(await open.checkOf(orders.place, order));
     } catch (error) {
       if (!(error instanceof GuardRefusal && passingRules.includes(error.rule))) throw error;
     }

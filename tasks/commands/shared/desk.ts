@@ -10,7 +10,8 @@ import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
 import { placeBefore, readLists } from "../../../lib/desk/broker_lists.ts";
 import { Desk } from "../../../lib/desk/desk.ts";
-import { guardsOf } from "../../../lib/desk/guards/rules.ts";
+import type { Check } from "../../../lib/desk/guards/check.ts";
+import { checkOf, guardsOf } from "../../../lib/desk/guards/rules.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
 import { findHalt, findIntent, intentsLike, unresolvedIntents } from "../../../lib/desk/queries.ts";
 import { refuseWrongClock } from "../../../lib/desk/send.ts";
@@ -64,12 +65,11 @@ export interface OpenDesk extends AsyncDisposable {
   /** The client whose order writes go through the desk. */
   trader: Client;
   /**
-   * Checks a write against the guard rails, before the command asks the user. The desk checks the write again before it
-   * sends the write.
-   *
-   * @throws {BrokerError} If a guard rail rejects the write, with the code `guard`.
+   * Reads the broker's lists, and returns the data for the guard rails of a new order or an amendment. The command shows
+   * this data and checks the guard rails before it asks the user. The desk checks the write again before it sends the
+   * write.
    */
-  checkFirst(operation: AnyOperation, params: Readonly<Record<string, unknown>>): Promise<void>;
+  checkOf(operation: AnyOperation, params: Readonly<Record<string, unknown>>): Promise<Check>;
   /** The intents that this command sent, as they are now, oldest first. */
   sent(): Intent[];
 }
@@ -126,13 +126,14 @@ export async function connectDesk(
   const machine = runnerMachine(host);
   const why = { by: actorOf(flags, host) };
   const calendars = () => calendarsOf(host);
-  const guard = guardsOf(limitsOf(loaded.settings), { store, machine, account, calendars });
+  const limits = limitsOf(loaded.settings);
+  const guardDeps = { store, machine, account, calendars };
   const desk = new Desk({
     store,
     machine,
     account,
     client,
-    guard,
+    guard: guardsOf(limits, guardDeps),
     timeoutMs: loaded.settings.timeoutMs,
     haltedByFile: await fileHaltOf(flags, host),
     ...host.errorText !== undefined && { redact: host.errorText },
@@ -156,12 +157,10 @@ export async function connectDesk(
     client,
     desk,
     trader: desk.client(why),
-    async checkFirst(operation, params) {
+    async checkOf(operation, params) {
       const { signal, now } = host;
-      const reading = operation.order === "cancel"
-        ? undefined
-        : await readLists(client, placeBefore(operation, params), { now, signal });
-      await guard({ id: "", operation, params, why, reading, client });
+      const reading = await readLists(client, placeBefore(operation, params), { now, signal });
+      return await checkOf(limits, guardDeps, { id: "", operation, params, why, reading, client, signal });
     },
     sent: () => [...sent.values()],
     [Symbol.asyncDispose]: () => client.close(),
