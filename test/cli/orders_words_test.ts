@@ -185,6 +185,33 @@ Deno.test("over the direct transport, the text above the question says that the 
   );
 });
 
+Deno.test("the text above the question shows the cash after an order only if the order alone decides it", async () => {
+  await using files = await folder();
+  await using gateway = await simulate({ shorts: true });
+  const env = { ...envOf(gateway), ...storeEnv(files), HSGATE_ALLOW_SHORT: "allow" };
+  const cashOf = async (operation: string, params: object) => {
+    const order = { market: "hk", orderType: "limit", ...params };
+    const { err } = await cli(["call", operation, JSON.stringify(order)], { env, answer: "n" });
+    return /cash +(.+)\n/.exec(err)?.[1] ?? err;
+  };
+  const short = { symbol: "00700.HK", quantity: "100", price: "600" };
+  const sold = await cashOf("orders.place", { ...short, side: "short-open" });
+  assert(
+    /^\d+\.\d\d HKD available; a short sale brings no cash that can be spent, and needs /.test(sold),
+    sold,
+  );
+  const closed = await cashOf("orders.place", { ...short, side: "short-close" });
+  assert(/^\d+\.\d\d HKD available; the broker decides how much /.test(closed), closed);
+  const held = { symbol: "00005.HK", side: "sell", price: "95" };
+  const sale = await cashOf("orders.place", { ...held, quantity: "400" });
+  assert(/^\d+\.\d\d HKD available, about \d+\.\d\d after the whole order is filled$/.test(sale), sale);
+  const more = await cashOf("orders.place", { ...held, quantity: "4000000" });
+  assert(/^\d+\.\d\d HKD available; a short sale brings no cash /.test(more), more);
+  const stop = { orderType: "stop-loss-limit", triggerValue: "80", price: "79", validDays: 5 };
+  const waits = await cashOf("orders.place", { ...held, quantity: "400", ...stop });
+  assert(/^\d+\.\d\d HKD available; the order brings cash only after it triggers$/.test(waits), waits);
+});
+
 Deno.test("the fees above the question are those of the broker's date, even if this machine's date is another one", async () => {
   await using files = await folder();
   // The settlement fee of Hong Kong changed on this day.

@@ -17,6 +17,7 @@ import {
   subtract,
 } from "../../../lib/decimal.ts";
 import { placeOf, readLists, type SeenOrder } from "../../../lib/desk/broker_lists.ts";
+import { sellableOf } from "../../../lib/desk/guards/broker_figures.ts";
 import { type Check, GuardRefusal } from "../../../lib/desk/guards/check.ts";
 import {
   currencyOf,
@@ -195,7 +196,7 @@ async function termRows(check: Check, order: Order, { client, host }: Reading): 
     rows.push(["cash", `not known${funds?.why === undefined ? "" : ` (${funds.why})`}`]);
     return rows;
   }
-  const after = whyUnknownAfter(order) ?? cashAfter(order, { available, value, fees });
+  const after = await whyUnknownAfter(check, order) ?? cashAfter(order, { available, value, fees });
   rows.push(["cash", `${money(available)} ${currencyOf(market, "")} available${after}`]);
   return rows;
 }
@@ -228,21 +229,36 @@ function quoteText(
 }
 
 /** Returns why the cash after an order is not known, after a semicolon; `undefined` if the order alone decides it. */
-function whyUnknownAfter(order: Order): string | undefined {
-  const { market, symbol, side, isConditional } = order;
+async function whyUnknownAfter(check: Check, order: Order): Promise<string | undefined> {
+  const { market, symbol, side, quantity, isConditional } = order;
   const currency = currencyOf(market, symbol);
   if (currencyOf(market, "") !== currency) {
-    return `; the order needs ${currency}`;
+    return isBuy(side) ? `; the order needs ${currency}` : `; the order brings ${currency}`;
   }
-  return isBuy(side) && isConditional ? "; the order needs cash only when it triggers" : undefined;
+  if (side === "short-close") {
+    return "; the broker decides how much it frees when the short position is closed";
+  }
+  const isShort = side === "short-open" || side === "sell" && check.limits.allowShort &&
+      compare(quantity, (await answerOrWhy(sellableOf(check))).answer ?? quantity) > 0;
+  if (isShort) {
+    return "; a short sale brings no cash that can be spent, and needs margin: the broker decides how much";
+  }
+  if (!isConditional) return undefined;
+  return isBuy(side)
+    ? "; the order needs cash only when it triggers"
+    : "; the order brings cash only after it triggers";
 }
 
-/** Returns the cash after an order. */
+/** Returns the cash after an order. A purchase freezes cash when it is placed; a sale brings cash when it is filled. */
 function cashAfter(
   { side }: Order,
   { available, value, fees = "0" }: { available: Decimal; value: Decimal; fees: Decimal | undefined },
 ): string {
-  const after = isBuy(side) ? subtract(available, add(value, fees)) : subtract(add(available, value), fees);
+  if (!isBuy(side)) {
+    const after = subtract(add(available, value), fees);
+    return `, about ${money(after)} after the whole order is filled`;
+  }
+  const after = subtract(available, add(value, fees));
   const short = compare(after, "0") < 0 ? "; the order needs more cash than is available" : "";
   return `, about ${money(after)} after the order${short}`;
 }
