@@ -162,7 +162,7 @@ export const isOnlyInFills = ({ lists }: SeenOrder): boolean => lists.every(isFi
 /** The list of algorithmic orders. */
 export const ALGO_LIST = "algo.list";
 /** Lists of conditional and algorithmic orders, which place other orders. */
-const parentLists = ["conditionalOrders.today", ALGO_LIST];
+export const parentLists: readonly string[] = ["conditionalOrders.today", ALGO_LIST];
 
 /** Adds the lists of child orders, if the orders of a place can place other orders. */
 export function withChildLists({ market, lists }: ListPlace): ListPlace {

@@ -97,7 +97,8 @@ export const amend = command({
   args: [1, 1],
   details: `ORDER is the broker's order number from "orders". The command shows the order
 before and after the change, with quote and value, and asks you. Without a terminal it
-needs --yes. The broker may give the amended order a new number. For conditional orders, use "call orders.amend".
+needs --yes. The broker may give the amended order a new number. For conditional orders, use
+"call orders.amend"; for algorithmic orders, "call algo.amend".
 
 ${recorded}`,
   flags: amendFlags,
@@ -116,12 +117,13 @@ export const cancel = command({
   summary: "cancel orders, each with one request",
   usage: "ORDER…",
   args: [1, 100],
-  details: `ORDER is the broker's order number from "orders". The command shows the orders and asks you.
-Without a terminal it needs --yes. If one of the orders is not found, the command cancels
-none. If one cancellation fails, the command still sends the other cancellations. The exit
-code is 5 if the outcome of a cancellation is unknown, and otherwise that of the first
-problem. An order that has ended is not cancelled: the command says so, and ends with 1 if
-the order was filled.
+  details: `ORDER is the broker's order number from "orders", of an ordinary, a conditional or an
+algorithmic order. For futures, use "call futures.cancel". The command shows the orders and
+asks you. Without a terminal it needs --yes. If one of the orders is not found, the command
+cancels none. If one cancellation fails, the command still sends the other cancellations.
+The exit code is 5 if the outcome of a cancellation is unknown, and otherwise that of the
+first problem. An order that has ended is not cancelled: the command says so, and ends with
+1 if the order was filled.
 
 ${recorded}`,
   flags: cancelFlags,
@@ -142,13 +144,13 @@ export type CancelAllInput = Input<typeof cancelAllFlags>;
 /** Cancels all orders of a market. */
 export const cancelAll = command({
   name: "cancel-all",
-  summary: "cancel every order of a market, even those placed elsewhere",
+  summary: "cancel every ordinary order of a market, even those placed elsewhere",
   usage: "--market MARKET",
   args: [0, 0],
   details: `The command shows today's open orders of the market, and asks you. Without a terminal it
 needs --yes-all; --yes is not enough. The broker cancels shanghai and shenzhen together.
-Conditional orders stay: cancel them one by one. The direct transport does not have this
-operation.
+Conditional and algorithmic orders stay, and an algorithmic order can still send new orders
+to the market: cancel them one by one. The direct transport does not have this operation.
 
 ${recorded}`,
   flags: cancelAllFlags,

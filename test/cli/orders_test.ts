@@ -288,6 +288,64 @@ Deno.test("amend and cancel name the command for a futures order, and send nothi
   assertEquals((await at.run(["call", "futures.cancel", params, "--yes"])).code, 0);
 });
 
+Deno.test("cancel cancels an algorithmic order, and amend and a refused list name the call for it", async () => {
+  await using at = await testAccount();
+  const terms = { market: "hk", symbol: "00700.HK", side: "buy", orderType: "limit", price: "590" };
+  const settings = { endTime: "11:00:00" };
+  const algo = JSON.stringify({ ...terms, quantity: "1000", strategy: "twap", settings });
+  const { orderId } = await at.json(["call", "algo.place", algo, "--yes"]);
+  const amended = await at.run(["amend", orderId, "--limit", "589", "--yes"]);
+  assertEquals([amended.code, amended.out], [2, ""]);
+  assertStringIncludes(
+    amended.err,
+    `Cannot amend order "${orderId}": it is an algorithmic order; use: hsgate call algo.amend`,
+  );
+  at.gateway.faults.arm({ kind: "http-error", status: 404, operation: "algo.list", times: 10 });
+  const hidden = await at.run(["cancel", orderId, "--yes"]);
+  assertEquals([hidden.code, hidden.out], [2, ""]);
+  const params = JSON.stringify({ orderId, market: "hk" });
+  assertStringIncludes(
+    hidden.err,
+    `Cannot cancel order "${orderId}": it is an algorithmic order, and today's lists of hk do not show it; use: hsgate call algo.cancel '${params}'`,
+  );
+  at.gateway.faults.clear();
+  const no = await at.run(["cancel", orderId], { answer: "n" });
+  assertStringIncludes(no.err, `Cancel order ${orderId}: buy 1000 00700.HK at 590`);
+  const cancelled = await at.json(["cancel", orderId, "--yes"]);
+  assertEquals([cancelled.state, cancelled.orderIds], ["acknowledged", [orderId]]);
+  const today = { market: "hk", from: "2025-08-15", to: "2025-08-15" } as const;
+  const [order] = await at.client.algo.list(today).toArray();
+  assertMatch(order!.status!, /cancelled/);
+});
+
+Deno.test("cancel-all says that conditional and algorithmic orders stay, and names those that are open", async () => {
+  await using at = await testAccount();
+  const terms = { market: "hk", symbol: "00700.HK", side: "buy", orderType: "limit", price: "590" };
+  const settings = { startTime: "14:00:00" };
+  const algo = JSON.stringify({ ...terms, quantity: "1000", strategy: "twap", settings });
+  const { orderId: algoId } = await at.json(["call", "algo.place", algo, "--yes"]);
+  const stop = ["--type", "stop-loss-limit", "--trigger", "700", "--limit", "701", "--valid-days", "5"];
+  const { orderIds: [stopId] } = await at.json(["buy", "100", "00700.HK", ...stop, "--yes"]);
+  const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
+  const { err } = await at.run(["cancel-all", "--market", "hk"], { answer: "n" });
+  assertStringIncludes(
+    err,
+    'Cancel every order in market "hk", except conditional and algorithmic orders\n',
+  );
+  assertMatch(err, new RegExp(` ${orderId} +buy 100 00700\\.HK at 550`));
+  assertMatch(err, new RegExp(` not cancelled +conditional order ${stopId}: buy 100 00700\\.HK at 701`));
+  assertMatch(err, new RegExp(` not cancelled +algorithmic order ${algoId}: buy 1000 00700\\.HK at 590`));
+  const cancelled = await at.json(["cancel", stopId, algoId, "--yes"]);
+  assertEquals(cancelled.length, 2);
+  const empty = await at.run(["cancel-all", "--market", "hk"], { answer: "n" });
+  assert(!empty.err.includes("not cancelled"), empty.err);
+  assertEquals((await at.run(["cancel", orderId, "--yes"])).code, 0);
+  const none = await at.run(["cancel-all", "--market", "hk"], { answer: "n" });
+  assertMatch(none.err, /orders +none is open\n/);
+  const forced = await at.run(["cancel-all", "--market", "hk", "--yes-all"]);
+  assertStringIncludes(forced.err, "except conditional and algorithmic orders\n");
+});
+
 Deno.test("buy distinguishes a lost answer from an answer that does not show the outcome", async () => {
   for (const [fault, isLost] of [["busy", false], ["http-error", false], ["lost-answer", true]] as const) {
     await using at = await testAccount();

@@ -4,12 +4,14 @@
  * @module
  */
 import { isZero } from "../../../lib/decimal.ts";
+import type { Intent } from "../../../lib/desk/intent.ts";
 import { ownedOrders } from "../../../lib/desk/queries.ts";
 import { termsOf } from "../../../lib/desk/terms.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { BrokerError, OutcomeUnknownError } from "../../../lib/errors.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import { shellLine } from "../../../lib/shell_words.ts";
 import { type ErrorData, errorData, report } from "../../terminal/error_report.ts";
 import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
@@ -21,7 +23,7 @@ import { intentOf, marketOf, type OpenDesk, openDesk } from "../shared/desk.ts";
 import { checkParams } from "../shared/named_operation.ts";
 import { settingsOf } from "../shared/session.ts";
 import { confirmOrder, printSent } from "./place.ts";
-import { describeOrder, findOrder, headline, isOpen, type OrderParams } from "./words.ts";
+import { describeOrder, findOrder, headline, isAlgo, isOpen, type OrderParams } from "./words.ts";
 
 type FoundOrder = Awaited<ReturnType<typeof foundOrder>>;
 
@@ -36,7 +38,8 @@ async function foundOrder(
     host: Host;
   },
 ) {
-  const markets = market === undefined ? await likelyMarkets(open, orderId) : [marketOf(market)];
+  const placed = await placedBy(open, orderId);
+  const markets = market === undefined ? likelyMarkets(placed) : [marketOf(market)];
   const found = await findOrder(open.client, orderId, { markets, host });
   if (found?.order.symbol !== undefined) return { ...found, symbol: found.order.symbol };
   const contract = await futuresContractOf(open, orderId, host);
@@ -46,6 +49,14 @@ async function foundOrder(
       `Cannot ${verb} order "${orderId}": it is a futures order of "${contract}"; use: hsgate call futures.${verb}${
         verb === "cancel" ? ` ${example}` : ""
       }`,
+    );
+  }
+  if (placed?.operation === "algo.place") {
+    const example = shellLine([JSON.stringify({ orderId, market: termsOf(placed).market })]);
+    throw new UsageError(
+      `Cannot ${verb} order "${orderId}": it is an algorithmic order, and today's lists of ${
+        markets.join(", ")
+      } do not show it; use: hsgate call algo.${verb}${verb === "cancel" ? ` ${example}` : ""}`,
     );
   }
   throw new UsageError(
@@ -71,10 +82,15 @@ async function futuresContractOf(
   }
 }
 
-/** Returns the market of the intent that placed an order; all markets if no intent of the store placed the order. */
-async function likelyMarkets({ store, account }: OpenDesk, orderId: string): Promise<Market[]> {
+/** Returns the intent that placed an order; `undefined` if no intent of the store placed the order. */
+async function placedBy({ store, account }: OpenDesk, orderId: string): Promise<Intent | undefined> {
   const owner = (await ownedOrders(store, account, 0)).get(orderId);
-  const market = owner && termsOf(await intentOf(store, owner.intent, "find")).market;
+  return owner && await intentOf(store, owner.intent, "find");
+}
+
+/** Returns the market of the intent that placed an order; all markets if no intent of the store placed the order. */
+function likelyMarkets(placed: Intent | undefined): Market[] {
+  const market = placed && termsOf(placed).market;
   return market !== undefined && Market.has(market) ? [market] : [...Market.names];
 }
 
@@ -99,6 +115,11 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
       `Cannot amend order "${orderId}": it is a conditional order; use: hsgate call orders.amend`,
     );
   }
+  if (isAlgo(order)) {
+    throw new UsageError(
+      `Cannot amend order "${orderId}": it is an algorithmic order; use: hsgate call algo.amend`,
+    );
+  }
   if (!isOpen(order)) {
     throw new UsageError(`Cannot amend order "${orderId}": it has ended: ${plain(describeOrder(order))}`);
   }
@@ -116,7 +137,15 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
   return 0;
 }
 
-/** Returns the parameters that cancel an order. */
+/** Returns the operation that cancels an order, and its parameters. */
+function cancellationOf(found: FoundOrder): [operation: AnyOperation, params: OrderParams] {
+  const { market, order: { orderId } } = found;
+  return isAlgo(found.order)
+    ? [operationOf("algo.cancel"), { orderId, market }]
+    : [operationOf("orders.cancel"), cancelParams(found)];
+}
+
+/** Returns the parameters that cancel an ordinary or a conditional order. */
 function cancelParams({ market, symbol, order }: FoundOrder): OrderParams {
   const isConditional = conditionalTypes.some((each) => each === order.orderType);
   return {
@@ -138,7 +167,6 @@ function cancelParams({ market, symbol, order }: FoundOrder): OrderParams {
  */
 export async function cancel({ args, flags, host }: CancelInput): Promise<number> {
   needAnswer("yes", flags.yes, host);
-  const operation = operationOf("orders.cancel");
   await using open = await openDesk(flags, { host, command: "cancel", writes: true });
   const found: FoundOrder[] = [];
   for (const orderId of new Set(args)) {
@@ -160,7 +188,7 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
   }
   for (const each of live) {
     try {
-      await open.trader.call(operation, cancelParams(each), { signal: host.signal });
+      await open.trader.call(...cancellationOf(each), { signal: host.signal });
     } catch (error) {
       if (!(error instanceof BrokerError) || host.signal.aborted) throw error;
       report(error, undefined, host);

@@ -16,7 +16,14 @@ import {
   round,
   subtract,
 } from "../../../lib/decimal.ts";
-import { placeOf, readLists, type SeenOrder } from "../../../lib/desk/broker_lists.ts";
+import {
+  ALGO_LIST,
+  type ListPlace,
+  parentLists,
+  placeOf,
+  readLists,
+  type SeenOrder,
+} from "../../../lib/desk/broker_lists.ts";
 import { sellableOf } from "../../../lib/desk/guards/broker_figures.ts";
 import { type Check, GuardRefusal } from "../../../lib/desk/guards/check.ts";
 import {
@@ -71,7 +78,9 @@ export function headline(operation: Pick<AnyOperation, "name" | "order">, params
     const number = quantity === undefined ? "" : ` to ${quantity}`;
     return `amend order ${ids ?? "?"}${symbol === undefined ? "" : ` of ${symbol}`}${number}${at}`;
   }
-  if (ids === undefined || ids === "") return `cancel every order in market "${market ?? "?"}"`;
+  if (ids === undefined || ids === "") {
+    return `cancel every order in market "${market ?? "?"}", except conditional and algorithmic orders`;
+  }
   return `cancel order ${ids}${symbol === undefined ? "" : ` of ${symbol}`}`;
 }
 
@@ -269,24 +278,38 @@ async function changeRows(
   params: OrderParams,
   { client, host }: Reading,
 ): Promise<Row[]> {
-  const reading = await answerOrWhy(readLists(client, placeOf(operation, params), {
-    now: host.now,
-    signal: host.signal,
-  }));
-  if (reading.answer === undefined) return [["orders", `not known (${reading.why})`]];
   const { orderId, childOrderId, orderIds } = params;
   const ids = Array.isArray(orderIds) && orderIds.length > 0 ? orderIds : [childOrderId ?? orderId];
   const isAll = ids.every((id) => id === undefined);
+  const place = placeOf(operation, params);
+  // A cancellation of all orders does not cancel conditional and algorithmic orders, so the words name them.
+  const parents = isAll ? parentLists : [];
+  const reading = await answerOrWhy(
+    readLists(client, { ...place, lists: [...place.lists, ...parents], optional: parents }, {
+      now: host.now,
+      signal: host.signal,
+    }),
+  );
+  if (reading.answer === undefined) return [["orders", `not known (${reading.why})`]];
   const orders = [...reading.answer.orders.values()];
-  const rows = orders.filter((order) => isAll ? isOpen(order) : ids.includes(order.orderId)).map((
-    order,
-  ): Row => [
+  const shown = orders.filter((order) => isAll ? isOpen(order) : ids.includes(order.orderId));
+  const isStaying = ({ lists }: SeenOrder) => lists.some((each) => parents.includes(each));
+  const rows = shown.filter((order) => !isStaying(order)).map((order): Row => [
     order.orderId,
     describeOrder(order),
   ]);
-  if (rows.length > 0) return rows;
-  return [["orders", isAll ? "none is open" : "the lists of today do not show it"]];
+  if (rows.length === 0) {
+    rows.push(["orders", isAll ? "none is open" : "the lists of today do not show it"]);
+  }
+  const staying = shown.filter(isStaying).map((order): Row => [
+    "not cancelled",
+    `${isAlgo(order) ? "algorithmic" : "conditional"} order ${order.orderId}: ${describeOrder(order)}`,
+  ]);
+  return [...rows, ...staying];
 }
+
+/** Returns whether an order is algorithmic. */
+export const isAlgo = ({ lists }: Pick<SeenOrder, "lists">): boolean => lists.includes(ALGO_LIST);
 
 /** Returns whether the broker may still fill or cancel an order, or does not show its state. */
 export function isOpen({ state }: SeenOrder): boolean {
@@ -314,8 +337,8 @@ export function describeOrder({ side, quantity, symbol, price, state, filled }: 
 }
 
 /**
- * Finds an order in today's lists of the broker, including the lists of conditional orders. Resolves to the order and
- * its market; `undefined` if no list shows the order.
+ * Finds an order in today's lists of the broker, including the lists of conditional and algorithmic orders. Resolves to
+ * the order and its market; `undefined` if no list shows the order.
  */
 export async function findOrder(
   client: Client,
@@ -324,11 +347,13 @@ export async function findOrder(
 ): Promise<{ market: Market; order: SeenOrder } | undefined> {
   const operation = findOperation("orders.place")!; // the catalogue has this operation
   for (const market of markets) {
-    for (const orderType of [undefined, conditionalTypes[0]]) {
-      const { orders } = await readLists(client, placeOf(operation, { market, orderType }), {
-        now: host.now,
-        signal: host.signal,
-      });
+    const places: readonly ListPlace[] = [
+      placeOf(operation, { market }),
+      placeOf(operation, { market, orderType: conditionalTypes[0] }),
+      { market, lists: [ALGO_LIST], optional: [ALGO_LIST] },
+    ];
+    for (const place of places) {
+      const { orders } = await readLists(client, place, { now: host.now, signal: host.signal });
       const order = orders.get(orderId);
       if (order !== undefined) return { market, order };
     }
