@@ -318,7 +318,7 @@ guardTest("no sale is larger than what the broker says can be sold", {}, async (
     testAccount,
     () => guarded.orders.place({ ...sale, side: "short-open", quantity: lot }),
     "allowShort",
-    "short",
+    'short; no quantity is allowed while allowShort is "refuse"',
   );
   assert(compare(most, "0") > 0);
   const { orderId } = await guarded.orders.place({ ...sale, quantity: most });

@@ -52,7 +52,11 @@ export const allowShort: Rule = {
         : `it sells ${quantity} of "${symbol}"${
           isZero(sellable) ? "" : `, and only ${normalize(sellable)} can be sold`
         }${isZero(unsent) ? "" : `, and open algorithmic orders will sell another ${normalize(unsent)}`}`,
-      isZero(sellable) ? "nothing can be sold" : `the largest quantity is ${normalize(sellable)}`,
+      side === "short-open"
+        ? 'no quantity is allowed while allowShort is "refuse"'
+        : isZero(sellable)
+        ? "nothing can be sold"
+        : `the largest quantity is ${normalize(sellable)}`,
     );
   },
 };
