@@ -45,7 +45,8 @@ export const resume = command({
 misfire policy allows for missed slots. It fails for a recipe that writes.
 
 Without a recipe, the command removes the halt from the store, and the halt file. Paused
-recipes stay paused.`,
+recipes stay paused. With a store on PostgreSQL, each working folder has its own halt file,
+and the command removes only the file of its folder.`,
   flags: resumeFlags,
   // Keeps --gateway, --transport and --config: they select the account whose halt is removed.
   without: ["push", "plain-http", "auth-url", "timeout"],

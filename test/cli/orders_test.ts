@@ -836,7 +836,11 @@ Deno.test("buy works over the direct transport", async () => {
   assertEquals(row.orderIds, JSON.parse(out).orderIds);
 });
 
-testBoth("a halt in the store stops a process with another working folder", async ({ where }) => {
+/** Returns the output of `resume`. If the store is on a server, other folders may have halt files of their own. */
+const resumedText = (name: "SQLite" | "PostgreSQL") =>
+  `trading is resumed${name === "SQLite" ? "" : " for processes in this folder"}\n`;
+
+testBoth("a halt in the store stops a process with another working folder", async ({ where }, { name }) => {
   await using at = await testAccount();
   const env = { HSGATE_STORE: where };
   const placed = await at.run([...BUY, "--yes"], { env });
@@ -850,15 +854,43 @@ testBoth("a halt in the store stops a process with another working folder", asyn
   const refused = await at.run(["buy", "100", "00700.HK", "--limit", "551", "--yes"], { env });
   assertEquals(refused.code, 1);
   assertStringIncludes(refused.err, "trading is halted: lunch (by ann); to continue, run: hsgate resume");
-  assertEquals((await spawned(["resume"], elsewhere)).out, "trading is resumed\n");
+  assertEquals((await spawned(["resume"], elsewhere)).out, resumedText(name));
   const again = await at.run(["buy", "100", "00700.HK", "--limit", "551", "--yes"], { env });
   assertEquals(again.code, 0, again.err);
   assertEquals((await at.atBroker()).length, 2);
 });
 
+testBoth("resume says that processes in other folders keep their halt files", async ({ where }, { name }) => {
+  await using at = await testAccount();
+  await using other = await folder();
+  const env = { ...at.env, HSGATE_STORE: where };
+  assertEquals((await at.run([...BUY, "--yes"], { env })).code, 0);
+  const [here, there] = [{ env, cwd: at.files.path }, { env, cwd: other.path }];
+  assertEquals((await spawned(["halt", "--why", "lunch"], here)).code, 0);
+  for (const done of ["trading is resumed", "trading was not halted"]) {
+    const resumed = await spawned(["resume"], there);
+    assertEquals(resumed.code, 0, resumed.err);
+    // The halt file of a store in a file is beside the store, so it is the same for every folder.
+    if (name === "SQLite") {
+      assertEquals([resumed.out, resumed.err], [`${done}\n`, ""]);
+      continue;
+    }
+    assertEquals(resumed.out, `${done} for processes in this folder\n`);
+    assertStringIncludes(
+      resumed.err,
+      `hsgate: the halt file of this folder is "${other.path}/hsgate.halt"; processes in another folder stay halted ` +
+        'if that folder has a file "hsgate.halt": run "hsgate resume" there too\n',
+    );
+  }
+  if (name === "SQLite") return;
+  const refused = await spawned(["buy", "100", "00700.HK", "--limit", "551", "--yes"], here);
+  assertEquals(refused.code, 1);
+  assertStringIncludes(refused.err, 'trading is halted: lunch (by ann) (the file "hsgate.halt")');
+});
+
 testBoth(
   "a halt in the store stops orders on every account of the store, and resume ends the halt",
-  async ({ where }) => {
+  async ({ where }, { name }) => {
     await using at = await testAccount();
     await using other = await simulate();
     const env = { HSGATE_STORE: where };
@@ -886,7 +918,7 @@ testBoth(
       "trading is halted: lunch (by ann)",
     );
     assertEquals((await at.atBroker()).length, 1);
-    assertEquals((await spawned(["resume"], elsewhere)).out, "trading is resumed\n");
+    assertEquals((await spawned(["resume"], elsewhere)).out, resumedText(name));
     const again = await at.run(next, { env });
     assertEquals(again.code, 0, again.err);
   },

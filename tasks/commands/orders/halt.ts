@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { resolved } from "../../../lib/confined_paths.ts";
 import { haltPath, removeHalt, writeHalt } from "../../../lib/desk/halt.ts";
 import { ALL_ACCOUNTS, clearHalt, setHalt } from "../../../lib/desk/queries.ts";
 import { messageOf } from "../../../lib/errors.ts";
@@ -96,7 +97,21 @@ export async function resumeTrading({ flags, host }: ResumeInput): Promise<numbe
   }
   const hadFile = await removeHalt(name);
   const changed = hadRow || hadFile;
+  // The halt file of a database is in the working folder. Other folders may have their own, which cannot be seen here.
+  const isOnlyHere = isPostgresUrl(name);
+  const where = isOnlyHere ? " for processes in this folder" : "";
   if (flags.json) host.out(JSON.stringify({ halted: false, changed }));
-  else host.out(changed ? "trading is resumed" : "trading was not halted");
+  else host.out(`${changed ? "trading is resumed" : "trading was not halted"}${where}`);
+  if (isOnlyHere) {
+    const path = haltPath(name);
+    host.note(
+      plain(
+        `hsgate: the halt file of this folder is "${
+          resolved(path)
+        }"; processes in another folder stay halted ` +
+          `if that folder has a file "${path}": run "hsgate resume" there too`,
+      ),
+    );
+  }
   return 0;
 }
