@@ -14,7 +14,7 @@ import type { ScriptEntry } from "../../lib/simulator/mod.ts";
 import { scriptPlan } from "../../lib/simulator/script.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { all, always } from "./asked.ts";
-import { hk, open as openDesk } from "./desk.ts";
+import { hk, newYork, open as openDesk } from "./desk.ts";
 
 const market = new SimulatedMarket({ seed: 1 });
 const mic = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" } as const;
@@ -307,6 +307,45 @@ Deno.test("on the morning of a split, a trailing stop begins at the new price, a
   desk.to(hk("2025-08-19", "15:00:00"));
   const [stop] = desk.ask<{ rows: ConditionalOrder[] }>("conditionalOrders.today", { market: "hk" }).rows;
   assertEquals([stop?.status, desk.orders("hk").length], ["pending", 0]);
+});
+
+Deno.test("on an ex-date, conditional orders for extended hours end before the first trade of the pre-market", () => {
+  const date = "2025-08-20";
+  const actions: ScriptEntry[] = [
+    { what: "split", symbol: "AAPL", on: date, ratio: "10:1" },
+    { what: "dividend", symbol: "AAPL", on: date, cash: "80" },
+  ];
+  for (const action of actions) {
+    // In Hong Kong, it is then 16:00: the halt is processed in the same second.
+    const halt: ScriptEntry = { what: "halt", symbol: "00700.HK", at: `${date} 16:00`, for: "1h" };
+    const desk = openDesk(newYork("2025-08-19", "03:59:59.500"), {
+      market: new SimulatedMarket({ seed: 1, plan: scriptPlan([action, halt]) }),
+    });
+    const order = {
+      market: "us",
+      symbol: "AAPL",
+      side: "sell",
+      quantity: "100",
+      price: "20",
+      validDays: 5,
+      tradingHours: "us-regular-and-extended",
+    };
+    // This order ends half a second before the pre-market.
+    desk.place({ ...order, orderType: "stop-loss-limit", triggerValue: "200", validDays: 1 });
+    desk.to(newYork("2025-08-19", "15:00:00"));
+    desk.place({ ...order, orderType: "stop-loss-limit", triggerValue: "200" });
+    desk.place({ ...order, orderType: "trailing-stop-limit", triggerValue: "20", trailBy: "percentage" });
+    desk.place({ ...order, symbol: "MSFT", orderType: "stop-loss-limit", triggerValue: "100" });
+    const statuses = () =>
+      desk.ask<{ rows: ConditionalOrder[] }>("conditionalOrders.today", { market: "us" }).rows
+        .map(({ symbol, status }) => `${symbol} ${status}`);
+    desk.to(newYork(date, "03:59:59"));
+    assertEquals(statuses(), [...Array(3).fill("AAPL pending"), "MSFT pending"]);
+    desk.to(newYork(date, "10:00:00"));
+    const ended = "AAPL invalidated-by-ex-date";
+    const expected = ["AAPL expired", ended, ended, "MSFT pending"];
+    assertEquals([statuses(), desk.orders("us")], [expected, []], action.what);
+  }
 });
 
 Deno.test("an ex-date on which Stock Connect is closed changes price and holding at the same time", () => {

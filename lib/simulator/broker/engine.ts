@@ -37,6 +37,8 @@ import { wholeSecond } from "./matching/tape.ts";
 interface Event {
   at: number;
   run: () => void;
+  /** Whether the event comes before the market's events of the same second. */
+  comesFirst?: boolean;
 }
 
 /** The desks that manage their own orders. */
@@ -78,8 +80,9 @@ export class Engine {
     const until = wholeSecond(now);
     for (;;) {
       const fixed = this.#nextFixed();
-      const horizon = Math.min(until, fixed.at);
-      const event = this.#nextMarket(horizon) ?? (fixed.at <= until ? fixed : undefined);
+      const traded = this.#nextMarket(Math.min(until, fixed.at));
+      const isNext = traded !== undefined && (traded.at < fixed.at || fixed.comesFirst !== true);
+      const event = isNext ? traded : fixed.at <= until ? fixed : undefined;
       if (event === undefined) break;
       this.#state.now = Math.max(this.#state.now, event.at);
       event.run();
@@ -90,24 +93,32 @@ export class Engine {
   /**
    * Returns the next event whose time does not depend on the market: dividends and splits, the close or the clearing of
    * any book, the end of a night session, the last close of a contract, or a scripted halt.
+   *
+   * Dividends and splits come before all other events of their second: the pre-market opens in that second, and its
+   * first trade has the new price.
    */
   #nextFixed(): Event {
     const halt = this.#state.market.haltsAt[this.#halts];
     let first: Event | undefined = halt === undefined ? undefined : { at: halt, run: () => this.#halt(halt) };
+    const consider = (event: Event) => {
+      const isEarlier = first === undefined || event.at < first.at ||
+        (event.at === first.at && event.comesFirst === true && first.comesFirst !== true);
+      if (isEarlier) first = event;
+    };
     for (const book of books) {
       const { day, actionsDone, closed } = this.#state.today[book];
-      const event = !actionsDone
-        ? (book === "futures" ? undefined : this.#closedExDate(book)) ?? {
-          at: book === "futures" ? day.extended[0]?.to ?? actionsAt(day) : actionsAt(day),
-          run: () => this.#processActions(book),
-        }
-        : closed
-        ? { at: day.clearingAt, run: () => this.#clear(book) }
-        : { at: this.#state.endOf(book, day), run: () => this.#close(book) };
-      if (first === undefined || event.at < first.at) first = event;
+      if (closed && actionsDone) consider({ at: day.clearingAt, run: () => this.#clear(book) });
+      else if (actionsDone) consider({ at: this.#state.endOf(book, day), run: () => this.#close(book) });
+      else if (book === "futures") {
+        const at = day.extended[0]?.to ?? actionsAt(day);
+        consider({ at, run: () => this.#endNight() });
+      } else {
+        const run = () => this.#processActions(book);
+        consider(this.#closedExDate(book) ?? { at: actionsAt(day), run, comesFirst: true });
+      }
     }
     const expiry = this.#expiry();
-    if (expiry !== undefined && (first === undefined || expiry.at < first.at)) first = expiry;
+    if (expiry !== undefined) consider(expiry);
     // There is always at least one book.
     return first ?? { at: Infinity, run: () => {} };
   }
@@ -219,15 +230,19 @@ export class Engine {
     }
   }
 
-  /** Processes the dividends and splits of a day; for futures, the end of the night session. */
-  #processActions(book: Book): void {
-    const today = this.#state.today[book];
+  /** Ends the night session of the futures: the day orders of the session expire. */
+  #endNight(): void {
+    this.#state.today.futures.actionsDone = true;
+    expireOrders(this.#state, "futures", ({ extended }) => !extended);
+  }
+
+  /** Processes the dividends and splits of a day. */
+  #processActions(market: Market): void {
+    const today = this.#state.today[market];
     today.actionsDone = true;
-    // Day orders of the night session expire when the session ends.
-    if (book === "futures") return expireOrders(this.#state, book, ({ extended }) => !extended);
-    this.#applyExDates(book, today.day.date);
-    for (const { cents } of takeDue(this.#state.entitlements[book], today.day.date)) {
-      this.#state.cash[bookRules[book].currency] += cents;
+    this.#applyExDates(market, today.day.date);
+    for (const { cents } of takeDue(this.#state.entitlements[market], today.day.date)) {
+      this.#state.cash[bookRules[market].currency] += cents;
       today.lines.push(journalRow(DIVIDEND_TYPE, cents, localTime(today.day, actionsAt(today.day))));
     }
   }
@@ -242,7 +257,7 @@ export class Engine {
       .map((action) => action.exDate).filter((date) => date < day.date).sort();
     if (exDate === undefined) return undefined;
     const at = actionsAt(day) - (Date.parse(day.date) - Date.parse(exDate));
-    return { at, run: () => this.#applyExDates(market, exDate) };
+    return { at, run: () => this.#applyExDates(market, exDate), comesFirst: true };
   }
 
   /** Processes the dividends and splits of a market up to an ex-date. */
