@@ -606,6 +606,125 @@ Deno.test("futures.place can sell short, and an open position is settled at the 
   assertEquals(own.funds.netAssets, own.funds.cash);
 });
 
+/** An account of futures that has bought one contract of `symbol` in its generated past. */
+function futuresDesk() {
+  const desk = open(MORNING);
+  const symbol = "MHI2508.HK";
+  // Far from the market, so that an order stays open.
+  const far = { buy: subtract(desk.price(symbol), "900"), sell: add(desk.price(symbol), "900") };
+  const place = (side: "buy" | "sell", quantity: number, more: object = {}) => {
+    const order = { symbol, side, orderType: "limit", validity: "day", quantity: String(quantity) };
+    return ask<{ orderId: string }>(desk.broker, "futures.place", { ...order, price: far[side], ...more })
+      .orderId;
+  };
+  const trade = (side: "buy" | "sell", quantity: number) => {
+    place(side, quantity, { orderType: "market", price: "0" });
+    desk.clock.advance(60_000);
+  };
+  const most = () => {
+    const { maxBuy, maxSell } = ask<Record<string, string>>(desk.broker, "futures.maxQuantity", { symbol });
+    return { buy: Number(maxBuy), sell: Number(maxSell) };
+  };
+  const look = () =>
+    ask<{ funds: Record<string, string>; holdings: FuturesHolding[] }>(desk.broker, "futures.holdings", {});
+  const position = () => Number(look().holdings.find((each) => each.symbol === symbol)?.quantity ?? 0);
+  const isRefused = (side: "buy" | "sell", quantity: number) =>
+    refusal(() => place(side, quantity)).text === "insufficient margin for this order";
+  return { desk, symbol, far, place, trade, most, look, position, isRefused };
+}
+
+Deno.test("futures.place accepts exactly the largest quantity of futures.maxQuantity, in one order or in many", () => {
+  const positions: [traded: number, position: number][] = [[0, 1], [1, 2], [-1, 0], [-2, -1], [-5, -4]];
+  for (const [traded, expected] of positions) {
+    for (const side of ["buy", "sell"] as const) {
+      const other = side === "buy" ? "sell" : "buy";
+      const { place, trade, most, position, isRefused } = futuresDesk();
+      if (traded !== 0) trade(traded > 0 ? "buy" : "sell", Math.abs(traded));
+      assertEquals(position(), expected);
+      const before = most();
+      const closes = Math.max(0, side === "buy" ? -expected : expected);
+      const opens = before[side] - closes;
+      assert(opens > 20, `${opens}`);
+      assert(isRefused(side, before[side] + 1));
+      // The first orders close the position together; the others open one, and reserve its margin.
+      for (let rest = before[side]; rest > 0; rest--) {
+        assertEquals(most()[side], rest);
+        assert(isRefused(side, rest + 1));
+        place(side, 1);
+      }
+      assertEquals(most()[side], 0);
+      assert(isRefused(side, 1));
+      // The other side can still close, but not open.
+      const otherCloses = Math.max(0, side === "buy" ? expected : -expected);
+      assertEquals(most()[other], otherCloses);
+      assert(isRefused(other, otherCloses + 1));
+      if (otherCloses > 0) place(other, otherCloses);
+      assertEquals(most()[other], 0);
+
+      const whole = futuresDesk();
+      if (traded !== 0) whole.trade(traded > 0 ? "buy" : "sell", Math.abs(traded));
+      whole.place(side, before[side]);
+      assertEquals(whole.most()[side], 0);
+    }
+  }
+});
+
+Deno.test("many futures orders that are all filled leave no more positions than the margin allows", () => {
+  const { desk, symbol, place, most, look, position } = futuresDesk();
+  const { sell } = most();
+  const price = subtract(desk.price(symbol), "50");
+  for (let index = 0; index < sell; index++) place("sell", 1, { price });
+  assertEquals(refusal(() => place("sell", 1, { price })).text, "insufficient margin for this order");
+  desk.clock.advance(30 * 60_000);
+  assertEquals(position(), 1 - sell);
+  assert(Number(look().funds.initialMargin) < 1_010_000, look().funds.initialMargin);
+});
+
+Deno.test("futures.amend needs margin for the contracts that it adds, beyond those that close the position", () => {
+  const { desk, symbol, far, place, most, trade } = futuresDesk();
+  trade("buy", 2);
+  const { sell } = most();
+  const [closing, opening] = [place("sell", 2), place("sell", 3)];
+  const amend = (orderId: string, quantity: number) =>
+    ask(desk.broker, "futures.amend", {
+      orderId,
+      symbol,
+      side: "sell",
+      validity: "day",
+      quantity: String(quantity),
+      price: far.sell,
+    });
+  for (const [orderId, other] of [[closing, 3], [opening, 2]] as const) {
+    assertEquals(refusal(() => amend(orderId, sell - other + 1)).text, "insufficient margin for this order");
+    amend(orderId, sell - other);
+    assertEquals(most().sell, 0);
+    amend(orderId, 5 - other);
+    assertEquals(most().sell, sell - 5);
+  }
+});
+
+Deno.test("an account without free margin can close its futures position and reduce its orders, but not open more", () => {
+  const { desk, symbol, far, place, trade, most, look, position, isRefused } = futuresDesk();
+  const { buy } = most();
+  const orderId = place("buy", 2);
+  trade("buy", buy - 2);
+  const held = position();
+  for (let minute = 0; minute < 240 && Number(look().funds.available) >= 0; minute++) {
+    desk.clock.advance(60_000);
+  }
+  assert(held > 20 && Number(look().funds.available) < 0, look().funds.available); // the price has fallen
+  assertEquals(most(), { buy: 0, sell: held });
+  assert(isRefused("buy", 1) && isRefused("sell", held + 1));
+  const terms = { orderId, symbol, side: "buy", validity: "day", price: far.buy };
+  assertEquals(
+    refusal(() => ask(desk.broker, "futures.amend", { ...terms, quantity: "3" })).text,
+    "insufficient margin for this order",
+  );
+  place("sell", held);
+  assertEquals(most(), { buy: 0, sell: 0 });
+  ask(desk.broker, "futures.amend", { ...terms, quantity: "1" });
+});
+
 Deno.test("an index future trades until 16:00 on its last day, and on other days until 16:30", () => {
   const desk = open(Date.parse("2025-08-28T07:59:59Z"));
   const price = (symbol: string) =>

@@ -2,7 +2,9 @@
  * Manages futures: orders, fills, positions, funds and margin.
  *
  * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the
- * maintenance margin is four fifths of the initial margin.
+ * maintenance margin is four fifths of the initial margin. The open orders of a contract and side share the position
+ * that they close. What they would trade beyond it opens a position, and reserves the initial margin from the moment at
+ * which the broker accepts the order.
  *
  * The night session belongs to the next trading day. It accepts only orders with the session `after-hours`. It rejects
  * a purchase more than 5% above the last price of the nearest contract's day session, and a sale more than 5% below it.
@@ -63,10 +65,14 @@ export class FuturesDesk {
       const quantity = this.#account.positions.get(symbol)?.quantity ?? 0n;
       const free = this.#available();
       const opens = free > 0n ? free / margin : 0n;
+      const closes = (isSell: boolean) => {
+        const left = this.#closable(symbol, isSell) - this.#ordered(symbol, isSell);
+        return left > 0n ? left : 0n;
+      };
       return {
         position: quantity === 0n ? "no-position" : quantity > 0n ? "long" : "short",
-        maxBuy: String(opens + (quantity < 0n ? -quantity : 0n)),
-        maxSell: String(opens + (quantity > 0n ? quantity : 0n)),
+        maxBuy: String(opens + closes(false)),
+        maxSell: String(opens + closes(true)),
         initialMargin: writeCents(margin),
         currency: "HKD",
       };
@@ -230,32 +236,49 @@ export class FuturesDesk {
     return amountOf(this.#tape.price(symbol, this.#state.now), quantity, multiplier) / MARGIN_DIVISOR;
   }
 
-  /** Returns the margin for positions, and for the part of open orders that opens positions. */
-  #initialMargin(except?: LiveOrder): bigint {
+  /** Returns the margin for positions, and for the contracts with which open orders open positions. */
+  #initialMargin(): bigint {
+    const ordered = this.#state.openOrders("futures").map(({ instrument: { symbol } }) => symbol);
     let sum = 0n;
-    for (const [symbol, { quantity }] of this.#account.positions) {
+    for (const symbol of new Set([...this.#account.positions.keys(), ...ordered])) {
+      const held = magnitude(this.#account.positions.get(symbol)?.quantity ?? 0n);
       const multiplier = BigInt(this.#state.market.instrument(symbol)?.multiplier ?? "1");
-      sum += this.#marginOf(symbol, multiplier, magnitude(quantity));
-    }
-    for (const order of this.#state.openOrders("futures")) {
-      if (order === except) continue;
-      const { instrument: { symbol }, multiplier, isSell } = order;
-      sum += this.#marginOf(symbol, multiplier, this.#opens(symbol, isSell, mostLeftOf(order)));
+      const opens = [true, false].map((isSell) => this.#opens(symbol, isSell, this.#ordered(symbol, isSell)));
+      sum += this.#marginOf(symbol, multiplier, opens.reduce((all, quantity) => all + quantity, held));
     }
     return sum;
   }
 
-  /** Returns the number of an order's contracts that open a position. */
-  #opens(symbol: string, isSell: boolean, quantity: bigint): bigint {
+  /** Returns how many contracts the open orders of one side can still trade, all together. */
+  #ordered(symbol: string, isSell: boolean, except?: LiveOrder): bigint {
+    return this.#state.openOrders("futures")
+      .filter((order) => order !== except && order.isSell === isSell && order.instrument.symbol === symbol)
+      .reduce((sum, order) => sum + mostLeftOf(order), 0n);
+  }
+
+  /** Returns how many contracts of the position a side can close. */
+  #closable(symbol: string, isSell: boolean): bigint {
     const held = this.#account.positions.get(symbol)?.quantity ?? 0n;
-    const closes = isSell === held > 0n ? magnitude(held) : 0n;
+    return isSell === held > 0n ? magnitude(held) : 0n;
+  }
+
+  /** Returns how many contracts open a position if the orders of one side trade `quantity` contracts, all together. */
+  #opens(symbol: string, isSell: boolean, quantity: bigint): bigint {
+    const closes = this.#closable(symbol, isSell);
     return quantity > closes ? quantity - closes : 0n;
   }
 
-  #checkMargin(instrument: Instrument, isSell: boolean, quantity: bigint, except?: LiveOrder): void {
-    const opens = this.#opens(instrument.symbol, isSell, quantity);
-    const margin = this.#marginOf(instrument.symbol, BigInt(instrument.multiplier), opens);
-    if (margin > this.#available(except)) throw refused("insufficient margin for this order");
+  /**
+   * Rejects an order, or an amendment of an order, if it opens more contracts than the free margin allows. Without free
+   * margin, an order can still close the position.
+   */
+  #checkMargin(instrument: Instrument, isSell: boolean, quantity: bigint, amended?: LiveOrder): void {
+    const { symbol } = instrument;
+    const before = this.#opens(symbol, isSell, this.#ordered(symbol, isSell));
+    const after = this.#opens(symbol, isSell, this.#ordered(symbol, isSell, amended) + quantity);
+    if (after <= before) return;
+    const margin = this.#marginOf(symbol, BigInt(instrument.multiplier), after - before);
+    if (margin > this.#available()) throw refused("insufficient margin for this order");
   }
 
   #profitOf(symbol: string, { quantity, costCents }: Position): bigint {
@@ -270,8 +293,8 @@ export class FuturesDesk {
     return sum;
   }
 
-  #available(except?: LiveOrder): bigint {
-    return this.#account.cash + this.#positionProfit() - this.#initialMargin(except);
+  #available(): bigint {
+    return this.#account.cash + this.#positionProfit() - this.#initialMargin();
   }
 
   #funds(): FuturesFunds {
