@@ -223,10 +223,18 @@ Deno.test("when an algorithmic order ends while the exchange accepts no cancella
   const waiting = children(desk, orderId).filter(({ canCancel }) => canCancel).map((child) => child.orderId);
   assert(waiting.length > 0);
   desk.ask("algo.cancel", { orderId });
-  const ofWaiting = () => waiting.map((child) => desk.order("hk", child)!.status);
-  assert(ofWaiting().every((status) => status === "accepted"));
+  const ofWaiting = () => waiting.map((child) => desk.order("hk", child)!);
+  for (const time of ["16:07:00", "16:07:59"]) {
+    desk.to(hk(DATE, time));
+    for (const { status, canCancel } of ofWaiting()) {
+      assertEquals([status, canCancel], ["cancel-pending", false]);
+    }
+  }
+  // It accepts none before the end of the day: they are filled in the auction, or expire.
   desk.to(hk(DATE, "16:10:00"));
-  assert(ofWaiting().every((status) => status === "cancelled" || status === "filled"));
+  for (const { status, remark } of ofWaiting()) {
+    if (status !== "filled") assertEquals([status, remark], ["cancelled", "expired at the end of the day"]);
+  }
 });
 
 Deno.test("algorithmic orders send the same children however often the broker is queried", () => {

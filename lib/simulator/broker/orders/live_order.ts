@@ -98,7 +98,7 @@ export interface LiveOrder {
   ahead?: bigint;
   /** Instant up to which the market was searched for the next match without success. */
   scannedUntil: number;
-  /** When a cancellation that has been sent reaches the exchange. */
+  /** When a cancellation that has been sent reaches the exchange; `Infinity` if the exchange never accepts it. */
   cancelAt?: number;
   /** An amendment that has not reached the exchange. Until then, the order is matched with its other terms. */
   amendment?: Amendment;

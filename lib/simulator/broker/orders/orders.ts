@@ -231,12 +231,14 @@ export function requestCancel(state: State, order: LiveOrder): void {
   state.push(order);
 }
 
-/** Cancels the rest of an order on request, as soon as the exchange accepts a cancellation. */
+/**
+ * Cancels the rest of an order on request, as soon as the exchange accepts a cancellation. If the exchange accepts none
+ * on this day, the cancellation is pending until the order is filled or expires.
+ */
 export function requestCancelSoon(state: State, order: LiveOrder): void {
   const from = cancellableAt(state, order);
   if (from === state.now) return requestCancel(state, order);
-  if (from === undefined) return;
-  order.cancelAt = reachesExchange(from);
+  order.cancelAt = from === undefined ? Infinity : reachesExchange(from);
   order.status = openStatus(order);
   state.push(order);
 }
