@@ -438,6 +438,81 @@ Deno.test("a day order for the night session lasts from the day session until th
   ]]);
 });
 
+Deno.test("a futures order ends with the last day of its validity, also if that is the day of a night session or a holiday", () => {
+  /** Returns when an order ends: the first of some times at which it is no longer open. */
+  const endOf = (
+    from: [date: string, time: string],
+    order: object,
+    times: [date: string, time: string][],
+  ) => {
+    const desk = open(hk(...from));
+    const symbol = "symbol" in order ? String(order.symbol) : "MHI2510.HK";
+    const price = String(Math.ceil(Number(market.lastPrice(symbol, desk.now(), wide)) * 0.955));
+    const { orderId } = desk.ask<{ orderId: string }>("futures.place", {
+      ...{ ...future, symbol, side: "buy", price },
+      ...order,
+    });
+    for (const [date, time] of times) {
+      desk.to(hk(date, time));
+      const rows = [
+        ...desk.ask<FuturesOrder[]>("futures.ordersToday", {}),
+        ...desk.ask<{ rows: FuturesOrder[] }>("futures.ordersHistory", { from: DATE, to: "2099-01-01" }).rows,
+      ];
+      if (rows.find((row) => row.orderId === orderId)?.status !== "accepted") return `${date} ${time}`;
+    }
+    return "later";
+  };
+  const until = (validUntil: string) => ({ validity: "until-date", validUntil });
+  const day = { session: "default" };
+  const week: [string, string][] = [
+    ["2025-08-15", "16:29:59"],
+    ["2025-08-15", "16:30:00"],
+    ["2025-08-16", "02:59:59"],
+    ["2025-08-16", "03:00:00"],
+    ["2025-08-18", "16:29:59"],
+    ["2025-08-18", "16:30:00"],
+    ["2025-08-19", "02:59:59"],
+    ["2025-08-19", "03:00:00"],
+    ["2025-08-19", "16:29:59"],
+    ["2025-08-19", "16:30:00"],
+    ["2025-08-20", "02:59:59"],
+    ["2025-08-20", "03:00:00"],
+  ];
+  // Friday's night session belongs to Monday.
+  const friday: [string, string] = ["2025-08-15", "18:00:00"];
+  assertEquals(endOf(friday, until("2025-08-15"), week.slice(2)), "2025-08-16 03:00:00");
+  assertEquals(endOf(friday, until("2025-08-17"), week.slice(2)), "2025-08-16 03:00:00");
+  assertEquals(endOf(friday, until("2025-08-18"), week.slice(2)), "2025-08-19 03:00:00");
+  assertEquals(endOf(friday, until("2025-08-19"), week.slice(2)), "2025-08-20 03:00:00");
+  const early: [string, string] = ["2025-08-15", "11:00:00"];
+  assertEquals(endOf(early, { ...day, ...until("2025-08-15") }, week), "2025-08-15 16:30:00");
+  assertEquals(endOf(early, { ...day, ...until("2025-08-17") }, week), "2025-08-15 16:30:00");
+  assertEquals(endOf(early, { ...day, ...until("2025-08-18") }, week), "2025-08-18 16:30:00");
+  // The night session before a contract's last day.
+  const last = { symbol: "MHI2508.HK", validity: "until-expiry" };
+  const end: [string, string][] = [["2025-08-28", "03:00:00"], ["2025-08-28", "15:59:59"], [
+    "2025-08-28",
+    "16:00:00",
+  ]];
+  assertEquals(endOf(["2025-08-27", "18:00:00"], last, end), "2025-08-28 16:00:00");
+  // The 1st of October is a holiday.
+  const holiday: [string, string][] = [
+    ["2025-09-30", "16:29:59"],
+    ["2025-09-30", "16:30:00"],
+    ["2025-10-01", "02:59:59"],
+    ["2025-10-01", "03:00:00"],
+    ["2025-10-02", "16:29:59"],
+    ["2025-10-02", "16:30:00"],
+    ["2025-10-03", "02:59:59"],
+    ["2025-10-03", "03:00:00"],
+  ];
+  const eve: [string, string] = ["2025-09-30", "11:00:00"];
+  assertEquals(endOf(eve, { ...day, ...until("2025-10-01") }, holiday), "2025-09-30 16:30:00");
+  assertEquals(endOf(eve, { ...day, ...until("2025-10-02") }, holiday), "2025-10-02 16:30:00");
+  assertEquals(endOf(eve, until("2025-10-01"), holiday), "2025-10-01 03:00:00");
+  assertEquals(endOf(eve, until("2025-10-02"), holiday), "2025-10-03 03:00:00");
+});
+
 Deno.test("quotes, ticks, books and time lines of a future show the night session until the next day starts", () => {
   const security = { type: "hk-future", symbol: HSI };
   const at = hk(NEXT, "01:30:00");

@@ -28,7 +28,7 @@ import {
   settleFill,
 } from "./orders/orders.ts";
 import { journalRow } from "./rows.ts";
-import { type Book, bookRules, books, dayAt, futureCloseAt, localTime } from "./sessions.ts";
+import { type Book, type BookDay, bookRules, books, dayAt, futureCloseAt, localTime } from "./sessions.ts";
 import { shortRefusal } from "./account/shorts.ts";
 import { emptyDay, type State } from "./state.ts";
 import { wholeSecond } from "./matching/tape.ts";
@@ -232,8 +232,9 @@ export class Engine {
 
   /** Ends the night session of the futures: the day orders of the session expire. */
   #endNight(): void {
-    this.#state.today.futures.actionsDone = true;
-    expireOrders(this.#state, "futures", ({ extended }) => !extended);
+    const today = this.#state.today.futures;
+    today.actionsDone = true;
+    expireOrders(this.#state, "futures", { nextDate: today.day.date, lasts: ({ extended }) => !extended });
   }
 
   /** Processes the dividends and splits of a day. */
@@ -283,18 +284,26 @@ export class Engine {
     this.#state.today[book].closed = true;
     const lasts = ({ extended }: { extended: boolean }) => extended;
     if (book !== "futures") this.#desks.algo.close(book, lasts);
-    expireOrders(this.#state, book, lasts);
+    expireOrders(this.#state, book, { nextDate: this.#dayAfter(book).date, lasts });
+  }
+
+  /** Returns the trading day after the current day of a book. */
+  #dayAfter(book: Book): BookDay {
+    return dayAt(this.#state.market.calendars, book, this.#state.today[book].day.clearingAt);
   }
 
   /** Clears a day and starts the next one. */
   #clear(book: Book): void {
     const today = this.#state.today[book];
-    const day = dayAt(this.#state.market.calendars, book, today.day.clearingAt);
+    const day = this.#dayAfter(book);
     const hasNight = book === "futures" && day.extended.length > 0;
     if (book !== "futures") this.#desks.algo.close(book, () => false);
-    expireOrders(this.#state, book, ({ extended, instrument: { future } }) =>
-      // A contract has no night session after its last day.
-      hasNight && extended && (future?.lastTradingDay ?? "") > today.day.date);
+    expireOrders(this.#state, book, {
+      nextDate: day.date,
+      lasts: ({ extended, instrument: { future } }) =>
+        // A contract has no night session after its last day.
+        hasNight && extended && (future?.lastTradingDay ?? "") > today.day.date,
+    });
     if (book === "futures") this.#desks.futures.clear();
     else clearMarket(this.#state, book);
     this.#state.matching.clear(book);

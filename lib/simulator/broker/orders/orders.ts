@@ -417,23 +417,27 @@ export function settleFill(state: State, order: LiveOrder, { price, quantity }: 
 }
 
 /**
- * Cancels the open orders of a book, except those for which `lasts` returns true and futures orders that are valid
- * beyond this day.
+ * Cancels the open orders of a book, except those for which `lasts` returns true and futures orders that are valid on
+ * the date of the book's next day session.
  */
-export function expireOrders(state: State, book: Book, lasts: (order: LiveOrder) => boolean): void {
+export function expireOrders(
+  state: State,
+  book: Book,
+  { nextDate, lasts }: { nextDate: string; lasts: (order: LiveOrder) => boolean },
+): void {
   for (const order of state.openOrders(book)) {
-    if (lasts(order) || lastsLonger(order, state.today[book].day.date)) continue;
+    if (lasts(order) || isValidOn(order, nextDate)) continue;
     cancelOrder(state, order, "expired at the end of the day");
   }
 }
 
-/** Returns whether a futures order is valid for more than today. */
-function lastsLonger({ futures, instrument: { future } }: LiveOrder, date: string): boolean {
+/** Returns whether a futures order with a longer validity than a day is still valid on a date. */
+function isValidOn({ futures, instrument: { future } }: LiveOrder, date: string): boolean {
   if (futures === undefined) return false;
   const last = futures.validity === "until-expiry"
     ? future?.lastTradingDay
     : futures.validity === "until-date"
     ? futures.validUntil
     : undefined;
-  return last !== undefined && last > date;
+  return last !== undefined && last >= date;
 }
