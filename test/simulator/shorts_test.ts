@@ -133,6 +133,32 @@ Deno.test("a short sale needs margin and shares to borrow, is refused while the 
   assertStringIncludes(refused(() => desk.place({ ...cover, price: far })), "0 shares of the short position");
 });
 
+Deno.test("a short sale with a limit below the market needs the margin of the market's price", () => {
+  for (const parts of [1n, 3n]) {
+    const desk = flat();
+    const low = desk.last("-300");
+    const power = () =>
+      desk.ask<Required<BuyingPower>>("account.buyingPower", { market: "us", symbol: SYMBOL, price: low });
+    const { maxShortOpen, shortPool } = power();
+    const most = BigInt(maxShortOpen);
+    assertEquals(maxShortOpen, desk.power().maxShortOpen);
+    assert(most > 100n && 3n * most < BigInt(shortPool), `${most} of ${shortPool}`);
+    const place = (quantity: bigint) => desk.place({ ...sale, quantity: String(quantity), price: low });
+    assertStringIncludes(refused(() => place(most + 1n)), "insufficient margin");
+    for (let part = 1n; part < parts; part++) place(most / parts);
+    const rest = most - (parts - 1n) * (most / parts);
+    assertStringIncludes(refused(() => place(rest + 1n)), "insufficient margin");
+    const orderId = place(rest - 1n);
+    const change = { market: "us", symbol: SYMBOL, orderId, price: low };
+    assertStringIncludes(
+      refused(() => desk.ask("orders.amend", { ...change, quantity: String(rest + 1n) })),
+      "insufficient margin",
+    );
+    desk.ask("orders.amend", { ...change, quantity: String(rest) });
+    assertEquals(power().maxShortOpen, "0");
+  }
+});
+
 Deno.test("Hong Kong accepts a short sale only at the best ask or above, and in auctions as an at-auction limit order", () => {
   const at = hk(DATE, "10:30:00");
   const symbol = "09999.HK";

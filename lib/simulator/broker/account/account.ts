@@ -18,7 +18,7 @@ import { amountOf, divideHalfUp, least, PRICES_PER_CENT, writeCents, writePrice 
 import { type AccountCurrency, bookRules, markets } from "../sessions.ts";
 import { unsettledProceeds } from "./settlement.ts";
 import { marginOf, shortTerms } from "./short_terms.ts";
-import { closable, isShortable, lendable, shortOf } from "./shorts.ts";
+import { closable, isShortable, lendable, marginPriceOf, shortOf } from "./shorts.ts";
 import type { State } from "../state.ts";
 
 type Names = Extract<BrokerName, `account.${string}`>;
@@ -100,7 +100,7 @@ function shortFigures(state: State, instrument: Instrument, price: bigint) {
   const isAllowed = isShortable(state, instrument);
   const available = state.available(bookRules[market].currency);
   const power = isAllowed && available > 0n ? available * HUNDRED / marginOf(HUNDRED) : 0n;
-  const perLot = amountOf(price, BigInt(lotSize), 1n);
+  const perLot = amountOf(marginPriceOf(state, symbol, price), BigInt(lotSize), 1n);
   const byMargin = perLot > 0n ? power / perLot * BigInt(lotSize) : 0n;
   const pool = isAllowed ? lendable(state, instrument) : 0n;
   const close = String(closable(state, market, symbol));

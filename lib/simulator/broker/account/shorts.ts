@@ -91,6 +91,15 @@ export function closable(state: State, market: Market, symbol: string, except?: 
     .reduce((left, order) => left - mostLeftOf(order), shortOf(state, market, symbol));
 }
 
+/**
+ * Returns the price for which a short sale with a limit needs margin. If the last price is higher than the limit, it is
+ * the last price, because the market can fill the order at it.
+ */
+export function marginPriceOf(state: State, symbol: string, limit: bigint): bigint {
+  const last = state.tape.price(symbol, state.now);
+  return limit > last ? limit : last;
+}
+
 /** An order that opens or closes a short position. */
 type ShortOrder =
   & Pick<LiveOrder, "book" | "instrument" | "day" | "isSell" | "orderType" | "price" | "frozenPrice">

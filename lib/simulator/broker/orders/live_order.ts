@@ -68,7 +68,7 @@ export interface LiveOrder {
   orderType: OrderType;
   /** Limit price. Zero means any price; for a purchase, any price up to `frozenPrice`. */
   price: bigint;
-  /** Price for which a purchase freezes cash. */
+  /** Price for which a purchase freezes cash, and a short sale margin. */
   frozenPrice: bigint;
   quantity: bigint;
   /** Day on which the order was placed. */

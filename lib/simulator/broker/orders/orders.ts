@@ -42,7 +42,7 @@ import { changeHolding } from "../past/make_past.ts";
 import type { Match } from "../matching/matching.ts";
 import { amountOf, least, readPrice } from "../account/money.ts";
 import { type Book, bookRules } from "../sessions.ts";
-import { changeShort, checkKind, checkShort, directionOf, isSale } from "../account/shorts.ts";
+import { changeShort, checkKind, checkShort, directionOf, isSale, marginPriceOf } from "../account/shorts.ts";
 import type { State } from "../state.ts";
 
 /** Terms of a new order. */
@@ -85,7 +85,7 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   checkSpecial(state, { book: market, day, instrument, isSell, orderType, price });
   checkPause(state, { instrument, isSell, orderType, price });
   checkQuotation(state, { book: market, day, instrument, isSell, orderType, price });
-  const frozenPrice = frozenPriceOf(state, instrument, price);
+  const frozenPrice = frozenPriceOf(state, instrument, { price, isSell, isShort });
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
   if (isShort) {
     checkShort(state, { ...draft, isSell, orderType, price, frozenPrice, quantity });
@@ -131,8 +131,12 @@ function checkedPrice(
   return unpricedTypes.includes(orderType) ? 0n : checked;
 }
 
-function frozenPriceOf(state: State, { symbol }: Instrument, price: bigint): bigint {
-  if (price !== 0n) return price;
+function frozenPriceOf(
+  state: State,
+  { symbol }: Instrument,
+  { price, isSell, isShort }: { price: bigint; isSell: boolean; isShort: boolean },
+): bigint {
+  if (price !== 0n) return isSell && isShort ? marginPriceOf(state, symbol, price) : price;
   return state.tape.price(symbol, state.now) * UNPRICED_ROOM.numerator / UNPRICED_ROOM.denominator;
 }
 
@@ -287,7 +291,7 @@ export function amendOrder(
   checkQuotation(state, { ...order, price });
   const filled = filledOf(order);
   if (quantity <= filled) throw refused(`the filled quantity of order "${order.id}" is already ${filled}`);
-  const frozenPrice = frozenPriceOf(state, instrument, price);
+  const frozenPrice = frozenPriceOf(state, instrument, { price, isSell, isShort });
   const most = BigInt(state.mostLots[book] * instrument.lotSize);
   const own = least(quantity, most);
   if (isShort) {
