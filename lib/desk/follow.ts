@@ -8,6 +8,7 @@ import { addDays, dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { compare, sumOf } from "../decimal.ts";
 import {
+  ALGO_LIST,
   childrenOfAlgo,
   dayOfLists,
   endedStates,
@@ -173,6 +174,10 @@ export async function follow(
   const known = { ...intent, orderIds, childIds: placesOthers(intent) ? childIds : intent.childIds };
   const missing = await moveByRows(records, known, { seen, childIds, reading });
   if (missing !== undefined) return missing;
+  const hidden = childIds.filter((id) => !reading.orders.has(id));
+  if (hidden.length > 0 && seen.every(hasEnded) && isOfEarlierDay(intent, reading.beganAt)) {
+    return `order ${hidden.join(", ")}, which it has placed, in the broker's lists`;
+  }
   const isUnclear = intent.kind === "place" && childIds.length === 0 &&
     seen.some(({ state }) => state === "triggered");
   return isUnclear ? "the order that it placed when it triggered" : undefined;
@@ -267,21 +272,41 @@ async function amendedOrders(records: Records, reading: ListReading): Promise<st
 }
 
 /**
- * Returns the rows that show the results of orders; `undefined` if a row is missing. For a triggered conditional order,
- * these are the rows of the orders that it has placed. While these are unknown, the conditional order counts as
- * working, because a trigger is not a fill.
+ * Returns the rows that show the results of orders; `undefined` if a row is missing.
+ * - For a triggered conditional order, these are the rows of the orders that it has placed. While these are unknown,
+ *   the conditional order counts as working, because a trigger is not a fill.
+ * - An algorithmic order that has ended counts as open until the orders that it has placed have ended too: they can
+ *   still be filled.
  */
 function rowsThatCount(
   seen: readonly SeenOrder[],
   childIds: readonly string[],
   reading: ListReading,
 ): SeenOrder[] | undefined {
-  if (!seen.some(({ state }) => state === "triggered")) return [...seen];
-  const children = childIds.map((id) => reading.orders.get(id));
-  if (children.includes(undefined)) return undefined;
-  const placed = children.length > 0 ? children : seen.filter(({ state }) => state === "triggered")
-    .map((row): SeenOrder => ({ ...row, state: "working", filled: "0" }));
-  return [...seen.filter(({ state }) => state !== "triggered"), ...placed].filter((row) => row !== undefined);
+  const isTriggered = ({ state }: SeenOrder) => state === "triggered";
+  const ended = seen.find((row) => row.lists.includes(ALGO_LIST) && hasEnded(row));
+  if (ended === undefined && !seen.some(isTriggered)) return [...seen];
+  const children = childIds.flatMap((id) => reading.orders.get(id) ?? []);
+  if (children.length < childIds.length) return undefined;
+  if (ended !== undefined) {
+    const now = childIds.length === 0 ? ended : endOfAlgo(ended, children);
+    return seen.map((row) => row === ended ? now : row);
+  }
+  const placed = children.length > 0
+    ? children
+    : seen.filter(isTriggered).map((row): SeenOrder => ({ ...row, state: "working", filled: "0" }));
+  return [...seen.filter((row) => !isTriggered(row)), ...placed];
+}
+
+const hasEnded = ({ state }: SeenOrder): boolean => state !== undefined && endedStates.includes(state);
+
+/** Returns the row of an algorithmic order that has ended, with what the orders that it has placed have become. */
+function endOfAlgo(row: SeenOrder, children: readonly SeenOrder[]): SeenOrder {
+  const filledByChildren = sumOf(children.map((child) => child.filled));
+  const filled = compare(filledByChildren, row.filled) > 0 ? filledByChildren : row.filled;
+  if (!children.every(hasEnded)) return { ...row, filled, state: "working" };
+  const isFilled = row.quantity !== undefined && compare(filled, row.quantity) >= 0;
+  return { ...row, filled, ...isFilled && { state: "filled" } };
 }
 
 /** Returns the known orders that an intent's orders have placed. Records new ones. */
@@ -326,11 +351,12 @@ async function algoChildren(client: Client, intent: Intent, reading: ListReading
 function isOver(rows: readonly SeenOrder[], reading: ListReading, market: string | undefined): boolean {
   if (reading.aheadMs === undefined) return false;
   const today = dateAt(reading.beganAt + reading.aheadMs, zoneOfMarket(market));
-  return rows.every(({ state, day, lists }) => {
-    if (state !== undefined && endedStates.includes(state)) return true;
-    if (day === undefined || lists.some((list) => lastingLists.includes(list))) return false;
-    return addDays(day, EXPIRED_DAYS) <= today;
-  }) && rows.some(({ state }) => state === undefined || !endedStates.includes(state));
+  const open = rows.filter((row) => !hasEnded(row));
+  return open.length > 0 &&
+    open.every(({ day, lists }) =>
+      day !== undefined && !lists.some((list) => lastingLists.includes(list)) &&
+      addDays(day, EXPIRED_DAYS) <= today
+    );
 }
 
 /**

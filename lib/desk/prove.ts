@@ -9,7 +9,7 @@
  * @module
  */
 import { wallInstant } from "../calendars/mod.ts";
-import { compare, isDecimal, sumOf } from "../decimal.ts";
+import { compare, isDecimal, isZero, sumOf } from "../decimal.ts";
 import {
   dayOfLists,
   endedStates,
@@ -21,7 +21,7 @@ import {
 } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 import type { Owner } from "./queries.ts";
-import { isSameSide, placesOthers, targetsOf, termsOf } from "./terms.ts";
+import { isConditional, isSameSide, placesOthers, priceOf, targetsOf, termsOf } from "./terms.ts";
 
 /** What one reading proves about an unresolved intent. */
 export type Verdict =
@@ -51,13 +51,32 @@ export interface Others {
 export function judge(intent: Intent, reading: ListReading, others: Others): Verdict {
   switch (intent.kind) {
     case "place":
-      return judgePlaced(intent, reading, others);
+      return judgePlaced(intent, reading, othersNow(others, reading));
     case "amend":
-      return judgeAmended(intent, reading, others);
+      return judgeAmended(intent, reading, othersNow(others, reading));
     case "cancel":
       return judgeCancelled(intent, reading);
   }
 }
+
+/**
+ * Returns an intent with the price and quantity that the lists show for its conditional order. Somebody may have
+ * amended the order, and the order that it places has the terms at its trigger.
+ */
+function withTermsNow(intent: Intent, reading: ListReading): Intent {
+  if (!isConditional(intent)) return intent;
+  const rows = intent.orderIds.flatMap((id) => reading.orders.get(id) ?? []);
+  const sizes = rows.flatMap(({ quantity }) => quantity ?? []);
+  if (rows.length === 0 || sizes.length < intent.orderIds.length) return intent;
+  const { price } = rows[0]!; // the parts of a split order have the same price
+  const isPriced = price !== undefined && !isZero(price);
+  return { ...intent, params: { ...intent.params, quantity: sumOf(sizes), ...isPriced && { price } } };
+}
+
+const othersNow = (others: Others, reading: ListReading): Others => ({
+  ...others,
+  rivals: others.rivals.map((each) => withTermsNow(each, reading)),
+});
 
 /**
  * Finds the orders of an intent that places an order. They are new since the reading before the request, they have the
@@ -256,18 +275,17 @@ function isEarlier({ day }: SeenOrder, market: string | undefined, since: number
 }
 
 /**
- * Returns whether an order may have the price of an intent. A request without a price, or with the price zero, fits any
- * price, because the lists may then show the broker's own price.
+ * Returns whether an order may have the price of an intent. A request without a price, or whose price the market
+ * ignores, fits any price, because the lists may then show the broker's own price.
  */
 function hasPriceOf(order: SeenOrder, intent: Intent): boolean {
-  const { price } = termsOf(intent);
-  const isPriced = price !== undefined && compare(price, "0") !== 0;
-  return !isPriced || order.price === undefined || compare(order.price, price) === 0;
+  const price = priceOf(intent);
+  return price === undefined || order.price === undefined || compare(order.price, price) === 0;
 }
 
 /**
- * Returns the orders that the conditional order of an intent has placed: new orders that have its terms, that together
- * have its quantity, and that cannot belong to another intent. `undefined` if the lists do not show exactly these
+ * Returns the orders that the conditional order of an intent has placed: new orders that have its present terms, that
+ * together have its quantity, and that cannot belong to another intent. `undefined` if the lists do not show exactly these
  * orders, or if only the lists of fills show one of them: the lists of orders have then lost rows.
  */
 export function childrenIn(
@@ -275,11 +293,12 @@ export function childrenIn(
   reading: ListReading,
   others: Others,
 ): readonly string[] | undefined {
-  const found = [...reading.orders.values()].filter((order) => couldBeChild(order, intent, others));
+  const now = withTermsNow(intent, reading);
+  const found = [...reading.orders.values()].filter((order) => couldBeChild(order, now, others));
   if (found.some(isOnlyInFills)) return undefined;
-  const rivals = others.rivals.filter(({ id }) => id !== intent.id);
+  const rivals = othersNow(others, reading).rivals.filter(({ id }) => id !== intent.id);
   if (found.some((order) => rivals.some((each) => couldBelong(order, each, others)))) return undefined;
-  return compare(totalOf(found), termsOf(intent).quantity ?? "0") === 0 ? idsOf(found) : undefined;
+  return compare(totalOf(found), termsOf(now).quantity ?? "0") === 0 ? idsOf(found) : undefined;
 }
 
 /** The parameters of an amendment that the lists show. */

@@ -186,5 +186,8 @@ export async function noteAmended(
   owned: Owners,
 ): Promise<void> {
   const owner = owned.get(targetsOf(amendment)[0] ?? "");
-  if (owner !== undefined) await addOrders(store, owner.intent, { orderIds: amendment.orderIds });
+  if (owner === undefined) return;
+  // If a conditional or algorithmic order has placed the amended order, its fills count there, and only once.
+  const { orderIds } = amendment;
+  await addOrders(store, owner.intent, owner.isChild ? { childIds: orderIds } : { orderIds });
 }

@@ -5,7 +5,7 @@
  */
 import { isDecimal, isZero, normalize } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
-import { conditionalTypes } from "../dictionaries/order_type.ts";
+import { conditionalTypes, unpricedTypes } from "../dictionaries/order_type.ts";
 import { isMap, isMaybeText, isTexts } from "../foreign_values.ts";
 import { bareCode } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
@@ -68,6 +68,15 @@ export function targetsOf({ params }: Pick<Intent, "params">): readonly string[]
 export function isConditional({ operation, params }: Pick<Intent, "operation" | "params">): boolean {
   return operation === "orders.place" &&
     conditionalTypes.some((type) => type === termsOf({ params }).orderType);
+}
+
+/** Returns the price of an intent's order; `undefined` if it has none, or if the market ignores it. */
+export function priceOf({ params }: Pick<Intent, "params">): string | undefined {
+  const { price, orderType } = termsOf({ params });
+  if (price === undefined || isZero(price) || unpricedTypes.some((type) => type === orderType)) {
+    return undefined;
+  }
+  return price;
 }
 
 /** Returns whether the order of an intent places other orders: it is conditional or algorithmic. */

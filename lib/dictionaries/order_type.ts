@@ -46,6 +46,16 @@ export const conditionalTypes: readonly OrderType[] = [
   "stop-loss-market",
   ...trailingTypes,
 ];
+/** Order types that trade at the market's price, even if the order names a price. */
+export const unpricedTypes: readonly OrderType[] = [
+  "auction",
+  "market",
+  "iceberg-market",
+  "hidden-market",
+  "take-profit-market",
+  "stop-loss-market",
+  "trailing-stop-market",
+];
 
 const legacyOrderKindCodes = {
   "0": ["trade", "trade"],

@@ -7,7 +7,7 @@ import { compare, isZero } from "../decimal.ts";
 import { TrailBy } from "../dictionaries/conditional_order.ts";
 import { Market } from "../dictionaries/market.ts";
 import { OrderStatus, RemarkType } from "../dictionaries/order_status.ts";
-import { conditionalTypes, OrderType, trailingTypes } from "../dictionaries/order_type.ts";
+import { conditionalTypes, OrderType, trailingTypes, unpricedTypes } from "../dictionaries/order_type.ts";
 import { ClientType } from "../dictionaries/query.ts";
 import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
@@ -64,8 +64,6 @@ const conditionalTypesOfUs: readonly OrderType[] = [
   "trailing-stop-market",
 ];
 const icebergTypes: readonly OrderType[] = ["iceberg-market", "iceberg-limit"];
-const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
-
 const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
 
 /** Fields of both orders and fills: the broker uses the same record for them. */

@@ -1051,3 +1051,106 @@ deskTest(
     ]);
   },
 );
+
+const HAS_ALGO = { skip: { direct: "the socket messages of algorithmic orders are not published" } };
+const STOP = {
+  market: "hk",
+  symbol: "00700.HK",
+  side: "buy",
+  quantity: "100",
+  orderType: "stop-loss-limit",
+  triggerValue: "605",
+  price: "612",
+  validDays: 5,
+} as const;
+const script = [{
+  what: "price",
+  symbol: "00700.HK",
+  at: "2025-08-15 10:40",
+  to: "615",
+  over: "5m",
+}] as const;
+
+deskTest(
+  "an algorithmic order that has ended stays open until the orders that it has placed have ended",
+  async ({ trader, client, last, pass }) => {
+    const symbol = "000858.SZ";
+    const [quote] = await client.quotes.latest({ securities: [{ type: "a-share-stock", symbol }] });
+    const { orderId } = await trader.algo.place({
+      market: "shenzhen",
+      symbol,
+      side: "buy",
+      orderType: "limit",
+      price: Number(quote!.lastPrice).toFixed(2),
+      quantity: "5000",
+      strategy: "iceberg",
+      settings: { displayQuantity: "5000", endTime: "14:57:10", sensitivity: "passive" },
+    });
+    await pass(20_000, 2);
+    const day = { market: "shenzhen", from: "2025-08-15", to: "2025-08-15" } as const;
+    const shown = (await client.algo.list(day).toArray()).find((order) => order.orderId === orderId);
+    // In the closing auction the child order cannot be cancelled.
+    assertEquals([shown?.status, (await last()).endedAt], ["expired", undefined]);
+    const [child] = await client.orders.today({ market: "shenzhen" }).toArray();
+    assertEquals((await last()).childIds, [child!.orderId]);
+    await pass(4 * 60_000, 4);
+    const { filledQuantity } = (await client.orders.today({ market: "shenzhen" }).toArray())[0]!;
+    assert(compare(filledQuantity!, shown!.filledQuantity!) > 0);
+    const { state, filled } = await last();
+    assertEquals([state, filled], ["filled", filledQuantity]);
+  },
+  { ...HAS_ALGO, at: Date.parse("2025-08-15T14:57:00+08:00") },
+);
+
+deskTest(
+  "the order of a conditional order that was amended is recognized by the terms at its trigger",
+  async ({ trader, client, desk, intents, pass }) => {
+    const { orderId } = await trader.orders.place(STOP);
+    const { market, symbol, orderType, triggerValue, validDays } = STOP;
+    const terms = { market, symbol, orderType, triggerValue, validDays, orderId };
+    await trader.orders.amend({ ...terms, quantity: "200", price: "613" });
+    await pass(25 * 60_000, 1);
+    // The owner places an order with the terms before the amendment, in the broker's app.
+    const other = await client.orders.place({ ...ORDER, price: STOP.price });
+    await client.orders.cancel({ market, symbol, orderId: other.orderId });
+    await pass(60_000, 2);
+    const results = (await intents()).map(({ kind, state, filled }) => [kind, state, filled]);
+    assertEquals(results, [["amend", "filled", "200"], ["place", "filled", "200"]]);
+    const { foreign } = await desk.reconcile({ markets: ["hk"] });
+    assertEquals(foreign.map((order) => order.orderId), [other.orderId]);
+  },
+  { simulator: { script } },
+);
+
+deskTest(
+  "the fills of an amended order count once if a conditional order has placed it",
+  async ({ trader, client, intents, pass }) => {
+    await trader.orders.place({ ...STOP, price: "605" });
+    await pass(20 * 60_000, 4);
+    const [child] = await client.orders.today({ market: "hk" }).toArray();
+    await trader.orders.amend({
+      market: "hk",
+      symbol: "00700.HK",
+      orderId: child!.orderId!,
+      quantity: "100",
+      price: "615",
+    });
+    await pass(60_000, 2);
+    const results = (await intents()).map(({ kind, state, filled }) => [kind, state, filled]);
+    assertEquals(results, [["amend", "filled", "100"], ["place", "filled", "100"]]);
+  },
+  { simulator: { script } },
+);
+
+deskTest(
+  "a lost market order is found although it names a price, because the market ignores that price",
+  async ({ trader, last, pass, simulator: { faults } }) => {
+    const order = { market: "us", symbol: "AAPL", side: "buy", quantity: "10" } as const;
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    await trader.orders.place({ ...order, orderType: "market", price: "240" });
+    await pass(60_000, 3);
+    const { state, filled } = await last();
+    assertEquals([state, filled], ["filled", "10"]);
+  },
+  { at: Date.parse("2025-08-15T22:30:00+08:00") },
+);

@@ -17,7 +17,7 @@ import {
   round,
   subtract,
 } from "../../decimal.ts";
-import { conditionalTypes, trailingTypes } from "../../dictionaries/order_type.ts";
+import { conditionalTypes, trailingTypes, unpricedTypes } from "../../dictionaries/order_type.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { futureContract, optionMultiplier } from "../../facts/contracts.ts";
 import { type FeeMarket, feesOf } from "../../facts/fees.ts";
@@ -73,15 +73,6 @@ export const mics: Readonly<Record<Order["market"], Mic>> = {
 
 export const auctionTypes = ["auction", "auction-limit"];
 export const marketTypes = ["market", "iceberg-market", "hidden-market"];
-/** Order types that trade at the market's price, even if the order names a price. */
-const unpricedTypes = [
-  "auction",
-  ...marketTypes,
-  "take-profit-market",
-  "stop-loss-market",
-  "trailing-stop-market",
-];
-
 /**
  * Returns the order that a write asks for; `undefined` if the broker's lists do not show the amended order. For an
  * amendment, missing terms come from the lists.
@@ -123,9 +114,11 @@ export const isForExtendedHours = ({ tradingHours, session }: OrderParams): bool
 export const isConditional = (orderType: string | undefined): boolean =>
   conditionalTypes.some((each) => each === orderType);
 
+const isUnpriced = (orderType: string) => unpricedTypes.some((each) => each === orderType);
+
 /** Returns the limit price of an order; `undefined` if the market sets the price, even if the order names one. */
 export const limitPriceOf = ({ price, orderType = "limit" }: OrderParams): Decimal | undefined =>
-  unpricedTypes.includes(orderType) ? undefined : priceOf({ price });
+  isUnpriced(orderType) ? undefined : priceOf({ price });
 
 /**
  * Returns the limit price of an order, or its trigger price if it has none. `undefined` if the market sets the price.
