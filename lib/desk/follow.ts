@@ -374,6 +374,8 @@ async function withParts(
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
   const others = await othersOf(records, reading);
   const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
+  // The known orders had the whole quantity, and somebody has reduced them since.
+  if (!isSmaller(intent, asked)) return { orderIds };
   // The parts of an amended order belong to the intent that placed the order.
   const owner = intent.kind === "amend" ? others.owners.get(targetsOf(intent)[0] ?? "")?.intent : intent.id;
   const whole = { ...intent, id: owner ?? intent.id, kind: "place" as const, operation: "orders.place" };

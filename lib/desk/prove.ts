@@ -36,6 +36,8 @@ export type Verdict =
   | { is: "partial"; orderIds: readonly string[]; missing: string; isContested?: boolean }
   /** The lists do not show that the request was executed. One such reading proves nothing. */
   | { is: "absent" }
+  /** The lists prove that the request was not executed, and that it cannot be executed any more. */
+  | { is: "impossible"; proof: string }
   /** The lists cannot prove that the request was executed, and cannot prove that it was not. */
   | { is: "unprovable"; missing: string };
 
@@ -389,8 +391,11 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
     const owner = others.owners.get(order.orderId);
     return owner === undefined || owner.intent === others.owners.get(target)?.intent;
   };
+  // An algorithmic order places orders that can have the requested terms, but do not replace it.
+  const kind = old && kindOfOrder(old);
   const added = [...reading.orders.values()].filter((order) =>
-    order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
+    order.orderId !== target && (kind === undefined || kindOfOrder(order) === kind) &&
+    !intent.known.includes(order.orderId) && isMine(order) &&
     isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.readSince) &&
     (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
     !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
@@ -450,14 +455,18 @@ function partsOfAmended(
 /**
  * A cancellation was executed if all orders that it names have ended, or, if it names none, all orders that were open
  * when it was sent. The verdict is `absent` if the lists show all these orders as open, and none with a cancellation in
- * progress. Otherwise the verdict is `partial`.
+ * progress. It is `impossible` if all of them are conditional orders that have triggered: the orders that these have
+ * placed may be open. Otherwise the verdict is `partial`.
  */
 function judgeCancelled(intent: Intent, reading: ListReading): Verdict {
   const targets = targetsOf(intent);
   const ids = targets.length > 0 ? targets : intent.known;
   const orders = ids.map((id) => reading.orders.get(id));
   const ended = orders.filter((order) => order?.state !== undefined && endedStates.includes(order.state));
-  if (ended.length === orders.length && ended.length > 0) return { is: "sent", orderIds: ids };
+  if (ended.length === orders.length && ended.length > 0) {
+    if (ended.some((order) => order?.state !== "triggered")) return { is: "sent", orderIds: ids };
+    return { is: "impossible", proof: `${ids.join(", ")} triggered before the broker could cancel it` };
+  }
   const open = orders.filter((order) =>
     order?.state !== undefined && !endedStates.includes(order.state) && !order.isCancelPending
   );

@@ -333,6 +333,11 @@ async function applyReading(
       // A reading that shows something contradicts the earlier readings that showed nothing, so the count starts again.
       if (intent.absent !== undefined) await forgetAbsence(records.store, intent.id);
       return verdict.missing;
+    case "impossible": {
+      const { is: _, ...data } = verdict;
+      await records.moveFrom(intent, { to: "abandoned", by: "list", data });
+      return undefined;
+    }
     case "absent":
       return await countAbsence(records, intent, { reading, owners: others.owners });
   }

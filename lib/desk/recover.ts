@@ -83,10 +83,12 @@ async function refuse(
   await records.store.transaction(async () => {
     const { state, orderIds } = await records.find(id);
     if (refusedStates.includes(state)) return;
-    if (mayChange(state, to, "answer")) {
-      await records.move(id, { to, by: "answer", data });
+    const by = to === "rejected" ? "answer" : "desk";
+    if (mayChange(state, to, by)) {
+      await records.move(id, { to, by, data });
     } else if (mayChange(state, "ambiguous", "answer")) {
-      const why = `the answer says "${to}", and the lists showed order ${orderIds.join(", ")} as "${state}"`;
+      const says = to === "rejected" ? 'the answer says "rejected"' : "its process sent nothing";
+      const why = `${says}, and the lists showed order ${orderIds.join(", ")} as "${state}"`;
       await records.move(id, { to: "ambiguous", by: "answer", data: { ...data, why } });
     }
   });
@@ -95,7 +97,7 @@ async function refuse(
 /**
  * Records how a write failed. If its outcome is unknown, searches for it in the broker's lists for a while. If the
  * lists show that the broker received the write, returns the answer that the broker would have sent, if that is known.
- * Otherwise throws.
+ * Otherwise throws; the code is `not-executed` if the lists prove that the broker did not execute the write.
  */
 export async function noAnswer(
   deps: RecoverDeps,
@@ -121,6 +123,7 @@ export async function noAnswer(
   }
   let isRecorded = false;
   let answer: unknown;
+  let disproof: unknown;
   let failure: unknown;
   try {
     await records.keep(() =>
@@ -128,11 +131,20 @@ export async function noAnswer(
     );
     isRecorded = true;
     const found = await searchLists(deps, id, options.signal);
-    if (found !== undefined) answer = answerOf(operation, found, await changesOf(records.store, id));
+    const changes = found === undefined ? [] : await changesOf(records.store, id);
+    if (found?.state === "abandoned") disproof = changes.at(-1)?.data.proof;
+    else if (found !== undefined) answer = answerOf(operation, found, changes);
   } catch (caught) {
     failure = caught; // after any failure here, the outcome of the write stays unknown
   }
   if (answer !== undefined) return answer;
+  if (disproof !== undefined) {
+    throw new BrokerError(`${messageOf(error)}; the lists prove that it was not executed: ${disproof}`, {
+      code: "not-executed",
+      operation: operation.name,
+      cause: error,
+    });
+  }
   const kept = isRecorded
     ? `it is recorded as intent ${id}, and hsgate continues to search the broker's lists for it`
     : `intent ${id} was recorded before it was sent, and hsgate looks for it in the broker's lists later`;
@@ -149,8 +161,8 @@ export async function noAnswer(
 }
 
 /**
- * Reads the lists until they show the outcome or the time is over. Returns the intent if the broker had its request;
- * `undefined` if the intent is unknown, ambiguous or abandoned.
+ * Reads the lists until they show the outcome or the time is over. Returns the intent if its outcome is known;
+ * `undefined` if the intent is unknown or ambiguous.
  */
 async function searchLists(
   deps: RecoverDeps,
@@ -173,7 +185,7 @@ async function searchLists(
     }
     const intent = await records.find(id);
     if (intent.state !== "unknown") {
-      return intent.state === "abandoned" || intent.state === "ambiguous" ? undefined : intent;
+      return intent.state === "ambiguous" ? undefined : intent;
     }
   }
 }

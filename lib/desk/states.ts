@@ -71,8 +71,8 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     // Only for a batch cancellation that cancelled nothing: neither the request nor the answer names an order, so the
     // lists show no order to follow.
     change("cancelled", "answer"),
-    // The answer, or the process that was about to send, proves that the broker never received the request.
-    change("abandoned", "answer", "desk"),
+    // The process that was about to send it proves that the broker never received the request.
+    change("abandoned", "desk"),
     change("unknown", "desk"),
   ],
   /** The broker has answered with the order's id. */
@@ -101,7 +101,8 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     change("acknowledged", "answer", "list", "person"),
     change("rejected", "answer"),
     change("cancelled", "answer"),
-    change("abandoned", "answer", "list", "person"),
+    // The process that was about to send it may have stood still until another process gave it up.
+    change("abandoned", "desk", "list", "person"),
     change("ambiguous", "list"),
   ],
   /** It is unclear which orders belong to the intent. Only the broker's answer or a person can resolve it. */

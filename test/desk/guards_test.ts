@@ -654,3 +654,33 @@ for (const seed of [1, 2, 3]) {
     assert(sent > 5 && refused > 5, `${sent} sent, ${refused} refused`);
   });
 }
+
+guardTest(
+  "a purchase that closes a short position needs no other money, and only for that position",
+  { priceCollar: "off" },
+  async (testAccount) => {
+    const { guarded, client, clock, round } = testAccount;
+    const order = { market: "us", symbol: "AAPL", orderType: "limit" } as const;
+    const [quote] = await client.quotes.latest({ securities: [{ type: "us-stock", symbol: "AAPL" }] });
+    const [low, high] = [subtract(quote!.lastPrice!, "1"), add(quote!.lastPrice!, "1")];
+    const close = { ...order, side: "short-close", price: high } as const;
+    const { quantity: most } = await client.account.maxBuy({ market: "us", symbol: "AAPL", price: high });
+    const tooMuch = { ...close, quantity: add(most, "1") };
+    await assertRefused(testAccount, () => guarded.orders.place(tooMuch), "buyingPower");
+    await client.orders.place({ ...order, side: "short-open", price: low, quantity: "10" });
+    clock.advance(5_000);
+    round();
+    // Another purchase uses all of the cash.
+    const other = { market: "us", symbol: "MSFT", price: "10" } as const;
+    const { quantity } = await client.account.maxBuy(other);
+    await client.orders.place({ ...order, ...other, side: "buy", quantity });
+    await assertRefused(
+      testAccount,
+      () => guarded.orders.place({ ...close, quantity: "11" }),
+      "buyingPower",
+    );
+    await guarded.orders.place({ ...close, quantity: "10" });
+    await assertRefused(testAccount, () => guarded.orders.place({ ...close, quantity: "9" }), "buyingPower");
+  },
+  { at: Date.parse("2025-08-15T22:30:00+08:00"), simulator: { shorts: true } },
+);

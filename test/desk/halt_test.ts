@@ -88,7 +88,7 @@ testBoth(
 deskTest(
   "a halt file stops a write before the store records it as sent, and also right after that",
   async (testAccount) => {
-    const { open, count, last } = testAccount;
+    const { open, count, last, history } = testAccount;
     const sent = count("orders.place");
     for (const [looks, isCounted] of [[["lunch"], false], [[undefined, "lunch"], true]] as const) {
       const left = [...looks];
@@ -96,6 +96,9 @@ deskTest(
       const error = await assertRejects(() => halted.client().orders.place(ORDER), BrokerError, "lunch");
       const { state, sentAt } = await last();
       assertEquals([error.code, state, sentAt !== undefined], ["halted", "abandoned", isCounted]);
+      // No answer exists.
+      const from = isCounted ? "sent" : "approved";
+      assertEquals((await history((await last()).id)).at(-1), `${from}>abandoned by desk`);
     }
     assertEquals(sent(), 0);
   },

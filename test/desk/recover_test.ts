@@ -1154,3 +1154,31 @@ deskTest(
   },
   { at: Date.parse("2025-08-15T22:30:00+08:00") },
 );
+
+deskTest(
+  "a lost cancellation was not executed if its conditional order has triggered",
+  async ({ trader, client, intents, history, pass, simulator: { faults } }) => {
+    const { orderId } = await trader.orders.place({ ...STOP, price: "605" });
+    await pass(9 * 60_000 + 50_000, 2);
+    faults.arm({ kind: "lost-request", operation: "orders.cancel" });
+    const { market, symbol, orderType } = STOP;
+    const error = await assertRejects(
+      () => trader.orders.cancel({ market, symbol, orderId, orderType }),
+      BrokerError,
+      `${orderId} triggered before the broker could cancel it`,
+    );
+    assertEquals(error.code, "not-executed");
+    const [cancel, place] = await intents();
+    assertEquals((await history(cancel!.id)).at(-1), "unknown>abandoned by list");
+    const [child] = await client.orders.today({ market: "hk" }).toArray();
+    assertEquals([place!.state, child!.status], ["working", "accepted"]);
+  },
+  {
+    simulator: {
+      script: [
+        { what: "price", symbol: "00700.HK", at: "2025-08-15 10:40", to: "620" },
+        { what: "price", symbol: "00700.HK", at: "2025-08-15 10:42", to: "620", over: "1h" },
+      ],
+    },
+  },
+);

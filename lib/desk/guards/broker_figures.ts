@@ -32,7 +32,7 @@ import {
   pendingStates,
   remainingOf,
 } from "./order.ts";
-import { isBuy } from "../terms.ts";
+import { isBuy, isSameSide } from "../terms.ts";
 
 /** Requires that the account owns what the order sells, unless short sales are allowed. */
 export const allowShort: Rule = {
@@ -77,7 +77,7 @@ export function sellableOf(check: Check): Promise<Decimal> {
       const { holdings } = await client.futures.holdings({});
       const position = holdings.find((row) => isSameSymbol(row.symbol, symbol))?.quantity ?? "0";
       const open = [...reading?.orders.values() ?? []]
-        .filter((each) => isSameSymbol(each.symbol, symbol) && each.side === "sell" && isOpen(each))
+        .filter((each) => isSameSymbol(each.symbol, symbol) && sells(each) && isOpen(each))
         .map(remainingOf);
       return subtract(add(position, own), sumOf([...open, ...pending]));
     }
@@ -101,11 +101,12 @@ interface UnsentRest {
 
 const sizeOf = ({ quantity }: UnsentRest): Decimal => quantity;
 
+const buys = ({ side }: { side?: string | undefined }): boolean => side !== undefined && isBuy(side);
+const sells = ({ side }: { side?: string | undefined }): boolean => side !== undefined && !isBuy(side);
+
 /** Returns the unsent rests of the open algorithmic orders that sell the listing of the order. */
 const unsentSalesOf = async (check: Check): Promise<UnsentRest[]> =>
-  (await unsentOf(check)).filter(({ symbol, side }) =>
-    side === "sell" && isSameSymbol(symbol, check.order.symbol)
-  );
+  (await unsentOf(check)).filter((rest) => sells(rest) && isSameSymbol(rest.symbol, check.order.symbol));
 
 /**
  * Returns the unsent rests of the open algorithmic orders of the order's market. The broker's numbers contain only the
@@ -210,7 +211,7 @@ async function pendingOf(check: Check, side: "buy" | "sell"): Promise<PendingOrd
   );
   // The operation's schema has checked the parameters.
   return placed.map(({ params, approved: { reference } }) => ({ params: params as OrderParams, reference }))
-    .filter(({ params }) => params.side === side);
+    .filter(({ params }) => params.side !== undefined && isSameSide(params.side, side));
 }
 
 /** Requires that the account's funds, or its margin for futures, cover the order. */
@@ -221,9 +222,26 @@ export const buyingPower: Rule = {
     const { market, side, isConditional } = check.order;
     if (market === "futures") return await checkContracts(check);
     // A conditional order needs its money only when it is triggered.
-    if (side === "buy" && !isConditional) await checkFunds(check);
+    if (!isBuy(side) || isConditional) return;
+    if (side === "short-close" && compare(check.order.quantity, await closableOf(check)) <= 0) return;
+    await checkFunds(check);
   },
 };
+
+/** Returns how much of a short position no open order buys back yet. The proceeds of its sale pay for that. */
+async function closableOf(check: Check): Promise<Decimal> {
+  const { order: { market, symbol, before }, planned: { client } } = check;
+  if (market === "futures") return "0";
+  const isSame = (each: { symbol?: string | undefined }) => isSameSymbol(each.symbol, symbol);
+  const held = (await client.account.holdings({ market })).find(isSame)?.quantity ?? "0";
+  const open = [...(await listedOrders(check)).values()].filter((row) =>
+    isSame(row) && buys(row) && isOpen(row) && row.lists.includes("orders.today")
+  ).map(remainingOf);
+  const unsent = (await unsentOf(check)).filter((each) => isSame(each) && buys(each)).map(sizeOf);
+  const pending = (await pendingOf(check, "buy")).filter(({ params }) => isSame(params))
+    .map(({ params }) => params.quantity ?? "0");
+  return subtract(remainingOf(before), sumOf([held, ...open, ...unsent, ...pending]));
+}
 
 /**
  * Checks that the account can pay for the order. The broker's buying power excludes the funds that it has frozen for
@@ -248,7 +266,7 @@ async function checkFunds(check: Check): Promise<void> {
   const own = costOf(remainingOf(before), before?.price);
   const filled = filledOf(check.order);
   const needed = costOf(subtract(quantity, filled));
-  const unsent = (await unsentOf(check)).filter(({ side }) => side === "buy");
+  const unsent = (await unsentOf(check)).filter(buys);
   const unpriced = unsent.find((each) => each.price === undefined);
   if (unpriced !== undefined) {
     throw check.refuse(
@@ -261,7 +279,7 @@ async function checkFunds(check: Check): Promise<void> {
   }
   const open: { quantity: Decimal; price?: Decimal | undefined; symbol: string | undefined }[] = [
     ...[...(await listedOrders(check)).values()].filter((row) =>
-      row.side === "buy" && isOpen(row) && row.lists.includes("orders.today")
+      buys(row) && isOpen(row) && row.lists.includes("orders.today")
     ).map((row) => ({ ...row, quantity: remainingOf(row) })),
     ...unsent,
   ];

@@ -27,8 +27,8 @@ const VOLUME_DAYS = 20;
 export const lot: Rule = {
   name: "lot",
   about:
-    "a quantity that is not a multiple of the board lot; an odd lot passes only with the order type `odd-lot`, or if " +
-    "it is a sale after which the mainland holding has only whole lots",
+    "a quantity that is not a multiple of the board lot; an odd lot passes only with the order type `odd-lot`, or in " +
+    "a mainland sale that leaves only whole lots; a purchase on the STAR market may have any whole number from 200",
   async check(check) {
     const { market, symbol, quantity, orderType, side } = check.order;
     const refuse = (what: string, ...nearest: Decimal[]) =>
@@ -53,7 +53,7 @@ export const lot: Rule = {
       }
       return;
     }
-    if (market === "shanghai" && /^68[89]/.test(symbol) && side === "buy") {
+    if (market === "shanghai" && /^68[89]/.test(symbol) && isBuy(side)) {
       around("1", "a whole number");
       if (compare(quantity, "200") < 0) throw refuse("200 or more", "200");
       return;
