@@ -12,10 +12,9 @@
  *
  * @module
  */
-export { connect } from "./lib/desk/connect.ts";
+export { connect, createClient } from "./lib/desk/connect.ts";
 export { securityOf } from "./lib/client/security.ts";
 export { formatOptionCode, parseOptionCode } from "./lib/operations/option_code.ts";
-export { createClient } from "./lib/client/client.ts";
 export { gateway } from "./lib/transports/gateway.ts";
 export { describeDirectEvent, direct } from "./lib/transports/direct/mod.ts";
 export * as decimal from "./lib/decimal.ts";

@@ -144,13 +144,14 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
     await (await opened)?.close();
     await calls.close();
   };
+  const { noOrders: why } = options;
   const base: ClientBase = {
-    transport,
+    transport: why === undefined ? transport : withoutOrders(transport, why),
     call: (operation, params, callOptions = {}) => calls.call(operation, params, callOptions),
     raw: async (group, name, params = {}, callOptions = {}) => {
       const given = copyOf(params) as Record<string, unknown>;
       refuseReadOnly(transport, `${group}/${name}`);
-      if (options.noOrders !== undefined) await refuseRawOrder(`${group}/${name}`, options.noOrders);
+      if (why !== undefined) await refuseRawOrder(`${group}/${name}`, why);
       return await calls.underWay(
         { name: `${group}/${name}` },
         params,
@@ -175,6 +176,28 @@ async function refuseRawOrder(path: string, why: string): Promise<void> {
 
 const noOrders = (operation: string, why: string) =>
   new BrokerError(`Cannot call ${operation}: ${why}`, { code: "no-store", operation });
+
+/** Returns a transport that rejects order writes, because a caller could use it to bypass the client. */
+function withoutOrders(inner: Transport, why: string): Transport {
+  const own: Pick<Transport, "call" | "raw"> = {
+    async call(operation, params, options) {
+      if (operation.order !== undefined) throw noOrders(operation.name, why);
+      return await inner.call(operation, params, options);
+    },
+    async raw(group, name, params, options) {
+      await refuseRawOrder(`${group}/${name}`, why);
+      return await inner.raw(group, name, params, options);
+    },
+  };
+  // Transports have further members of their own, and private ones that only their own object can use.
+  return new Proxy(inner, {
+    get(_, name) {
+      if (name === "call" || name === "raw") return own[name];
+      const member = Reflect.get(inner, name, inner);
+      return typeof member === "function" ? member.bind(inner) : member;
+    },
+  });
+}
 
 /** Loads the code for pushes, which most programs do not use. */
 async function openWatches(calls: Calls, transport: Transport, options: ClientOptions): Promise<Watches> {

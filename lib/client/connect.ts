@@ -60,5 +60,5 @@ async function connectDirect({ direct: own, ...rest }: DirectConnectOptions): Pr
     ...machine !== undefined && { machine },
     ...own,
   });
-  return Object.assign(createClient(transport, rest), { transport });
+  return createClient(transport, rest) as DirectClient; // its transport has the members of the given one
 }

@@ -6,7 +6,7 @@
  */
 import { findOperation } from "../operations/mod.ts";
 import { laterLists } from "../operations/proof.ts";
-import { dayOfLists, type ListReading, mayBeEmptied, placeOf } from "./broker_lists.ts";
+import { dayInHistory, dayOfLists, type ListReading, mayBeEmptied, placeOf } from "./broker_lists.ts";
 import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
 import { amendedElsewhere } from "./prove.ts";
 import { forgetAbsence, noteIntent } from "./queries.ts";
@@ -147,13 +147,19 @@ export function provesAbsence(
   }
   // An order that was already there before the request was not sent later. An order in another list, or of another day
   // of the history, proves nothing about these lists and this day.
+  const listedDay = dayInHistory(market, sinceOf(intent));
+  if (!isCurrent && listedDay === undefined) {
+    return {
+      missing: "a person's decision: it was sent between two sessions, so its day in the history is unclear",
+    };
+  }
   const seen = [...later].find((id) => {
     const order = reading.orders.get(id);
-    return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === day) &&
+    return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === listedDay) &&
       order.lists.some((list) => covering.includes(list));
   });
   if (seen === undefined) {
-    const where = isCurrent ? "in the same lists" : `of ${day} in the lists of the history`;
+    const where = isCurrent ? "in the same lists" : `of ${listedDay} in the lists of the history`;
     return { missing: `an order of yours ${where} that was sent later` };
   }
   return {

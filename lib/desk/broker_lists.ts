@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { builtInCalendars, dateAt, type Mic } from "../calendars/mod.ts";
+import { addDays, builtInCalendars, dateAt, type Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { add, compare, type Decimal, isDecimal } from "../decimal.ts";
 import { findOperation } from "../operations/mod.ts";
@@ -193,6 +193,30 @@ export function dayOfLists(market: string | undefined, at: number): string {
   // on which it began or to the next day.
   return dateAt(market === undefined ? at - NIGHT_MS : at, zoneOfMarket(market));
 }
+
+/**
+ * Returns the day under which the history lists an order that was sent at an instant; `undefined` if that is unclear. A
+ * futures order of the night session belongs to the next trading day.
+ */
+export function dayInHistory(market: string | undefined, at: number): string | undefined {
+  if (market !== undefined) return dayOfLists(market, at);
+  const { hour, minute } = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO("Asia/Hong_Kong");
+  const time = hour * 60 + minute;
+  // Between the sessions, the broker may count an order for either day.
+  if (time >= DAY_ENDS && time < NIGHT_BEGINS) return undefined;
+  const today = dateAt(at, "Asia/Hong_Kong");
+  let day = time < DAY_ENDS ? today : addDays(today, 1);
+  while (typeof builtInCalendars.sessionOn("XHKG", day) === "string") {
+    if (day > addDays(today, LONGEST_CLOSURE)) return undefined; // after the last day of the calendar
+    day = addDays(day, 1);
+  }
+  return day;
+}
+
+/** Minutes after midnight: before the day session ends at 16:30, and before the night session begins at 17:15. */
+const [DAY_ENDS, NIGHT_BEGINS] = [16 * 60 + 15, 17 * 60];
+/** Longer than any time without a session in Hong Kong, days. */
+const LONGEST_CLOSURE = 14;
 
 /** Longer than the time from midnight to the end of the futures' night session at 03:00. */
 const NIGHT_MS = 6 * 3_600_000;

@@ -9,11 +9,12 @@ import {
   type DirectClient,
   type DirectConnectOptions,
 } from "../client/connect.ts";
-import type { Client } from "../client/client.ts";
+import { type Client, type ClientOptions, createClient as createBare } from "../client/client.ts";
 import type { LimitTexts } from "../client/limits.ts";
 import { shownLine } from "../shown_text.ts";
 import type { DirectOptions } from "../transports/direct/mod.ts";
 import type { GatewayOptions } from "../transports/gateway.ts";
+import type { Transport } from "../transports/transport.ts";
 import type { Trading } from "./trading.ts";
 import { lazily } from "../lazy.ts";
 
@@ -169,4 +170,17 @@ export async function connect(
     by,
     limits,
   });
+}
+
+/**
+ * Creates a client over a transport, for example over a test's own endpoint.
+ *
+ * @param options With `store: false`, the client sends orders without a record. Otherwise it rejects order writes:
+ * {@linkcode connect} creates a client that records them.
+ */
+export function createClient(
+  transport: Transport,
+  { store, ...options }: ClientOptions & { store?: false } = {},
+): Client {
+  return createBare(transport, store === false ? options : { noOrders: NO_STORE, ...options });
 }

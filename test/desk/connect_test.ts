@@ -1,10 +1,12 @@
 /** Tests of connect() with and without a store. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { connect } from "../../mod.ts";
+import { connect, createClient, gateway } from "../../mod.ts";
 import { BrokerError } from "../../lib/errors.ts";
+import { findOperation } from "../../lib/operations/mod.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { openSimulatedAccount, ORDER } from "../conformance/simulated_account.ts";
 import { temporaryFolder } from "../runner/support.ts";
+import { directOptions } from "../support/direct_client.ts";
 import { within } from "../support/waits.ts";
 
 Deno.test("connect() without a store sends no order by any method, and its errors name the missing store; with store: false it sends orders", async () => {
@@ -14,12 +16,20 @@ Deno.test("connect() without a store sends no order by any method, and its error
   const sent = testAccount.count("orders.place");
   {
     await using client = await connect(options);
+    await using made = createClient(gateway(options.gateway), { tradePassword });
+    const place = findOperation("orders.place")!; // the catalogue has it
     const tries = [
       () => client.orders.place(ORDER),
       () => client.orders.cancelAll({ market: "hk" }),
       () => client.futures.cancel({ symbol: "HSI2508.HK", orderId: "1" }),
       () => client.algo.cancel({ market: "hk", orderId: "1" }),
       () => client.raw("trade", "TradeEntrust", {}),
+      () => client.transport.raw("trade", "TradeEntrust", {}, {}),
+      () => client.transport.call(place, ORDER, {}),
+      () => made.orders.place(ORDER),
+      () => made.raw("trade", "TradeEntrust", {}),
+      () => made.transport.raw("trade", "TradeEntrust", {}, {}),
+      () => made.transport.call(place, ORDER, {}),
     ];
     for (const write of tries) {
       const error = await assertRejects(write, BrokerError);
@@ -34,7 +44,24 @@ Deno.test("connect() without a store sends no order by any method, and its error
   }
   await using client = await connect({ ...options, store: false });
   await client.orders.place(ORDER);
-  assertEquals(sent(), 1);
+  await using made = createClient(gateway(options.gateway), { tradePassword, store: false });
+  await made.orders.place(ORDER);
+  assertEquals(sent(), 2);
+});
+
+Deno.test("a direct client without a store keeps its connection and its transport's own members, and sends no order", async () => {
+  await using testAccount = await openSimulatedAccount();
+  await using client = await connect({
+    direct: directOptions(testAccount.simulator.info),
+    tradePassword: testAccount.simulator.info.tradePassword,
+  });
+  const tries = [
+    () => client.orders.place(ORDER),
+    () => client.transport.raw("trade", "TradeEntrust", {}, {}),
+  ];
+  for (const write of tries) assertEquals((await assertRejects(write, BrokerError)).code, "no-store");
+  assert((await client.account.funds({ market: "hk" })).totalAssets !== undefined);
+  assertEquals(typeof client.transport.events, "function");
 });
 
 Deno.test("connect() refuses an option that does not exist, and does not show its value", async () => {

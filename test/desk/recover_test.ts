@@ -1182,3 +1182,30 @@ deskTest(
     },
   },
 );
+
+deskTest(
+  "a lost futures order of the night session is proven absent by a later order of the same trading day",
+  async ({ trader, intents, pass, simulator: { faults } }) => {
+    const order = {
+      symbol: "MHI2509.HK",
+      side: "buy",
+      quantity: "2",
+      orderType: "limit",
+      validity: "day",
+      session: "after-hours",
+    } as const;
+    faults.arm({ kind: "lost-request", operation: "futures.place" });
+    await assertRejects(() => trader.futures.place({ ...order, price: "24600" }), OutcomeUnknownError);
+    await trader.futures.place({ ...order, price: "24601" });
+    await pass(2 * HOUR, 4);
+    const states = async () => (await intents()).map(({ state }) => state);
+    assertEquals(await states(), ["working", "unknown"]);
+    // The broker counts the orders of the evening for the next trading day.
+    await pass(24 * HOUR, 6);
+    assertEquals(await states(), ["cancelled", "abandoned"]);
+  },
+  {
+    at: Date.parse("2025-08-18T17:20:00+08:00"),
+    skip: { memory: "its answers contain no time of the broker" },
+  },
+);
