@@ -11,6 +11,7 @@ import {
   isOnlyInFills,
   type ListPlace,
   type ListReading,
+  parentLists,
   placeOf,
   readLists,
   type SeenOrder,
@@ -371,13 +372,29 @@ interface PlacedIntents {
   members: Intent[];
 }
 
-/** Groups intents by the market whose lists show their orders. */
+/**
+ * Groups intents by the market whose lists show their orders.
+ *
+ * @param markets Markets to read even if no intent needs them, to find orders made elsewhere.
+ */
 function placesOf(intents: readonly Intent[], markets: readonly string[]): PlacedIntents[] {
   const places = new Map<string | undefined, PlacedIntents>();
-  const placed = ({ market, lists }: ListPlace) => {
-    const found = places.get(market);
-    const all = [...new Set([...found?.place.lists ?? [], ...lists])];
-    const group = { place: { market, lists: all }, members: found?.members ?? [] };
+  const placed = ({ market, lists, optional = [] }: ListPlace) => {
+    const { place, members = [] } = places.get(market) ?? {};
+    const all = [...new Set([...place?.lists ?? [], ...lists])];
+    // A list that one intent needs is not optional.
+    const isNeeded = (list: string, by: ListPlace | undefined) =>
+      by?.lists.includes(list) === true && by.optional?.includes(list) !== true;
+    const group = {
+      place: {
+        market,
+        lists: all,
+        optional: all.filter((list) =>
+          !isNeeded(list, place) && !isNeeded(list, { market, lists, optional })
+        ),
+      },
+      members,
+    };
     places.set(market, group);
     return group;
   };
@@ -387,7 +404,11 @@ function placesOf(intents: readonly Intent[], markets: readonly string[]): Place
     placed(withChildLists(placeOf(operation, intent.params))).members.push(intent);
   }
   const place = findOperation("orders.place");
-  for (const market of markets) if (place !== undefined) placed(placeOf(place, { market }));
+  for (const market of markets) {
+    if (place === undefined) break;
+    const { lists } = placeOf(place, { market });
+    placed({ market, lists: [...parentLists, ...lists], optional: parentLists });
+  }
   return [...places.values()];
 }
 

@@ -1209,3 +1209,28 @@ deskTest(
     skip: { memory: "its answers contain no time of the broker" },
   },
 );
+
+deskTest(
+  "conditional and algorithmic orders made elsewhere are shown, and a broker without these lists hides nothing else",
+  async ({ desk, client, transport, simulator: { faults } }) => {
+    const { orderId: conditional } = await client.orders.place(STOP);
+    const { orderId: ordinary } = await client.orders.place(ORDER);
+    const algo = transport === "direct" ? [] : [
+      await client.algo.place({
+        ...ORDER,
+        quantity: "1000",
+        strategy: "twap",
+        settings: {},
+      }),
+    ].map(({ orderId }) => orderId);
+    const foreign = async () =>
+      (await desk.reconcile({ markets: ["hk"] })).foreign.map(({ orderId }) => orderId);
+    const expected = [conditional, ...algo, ordinary];
+    assertEquals((await foreign()).filter((id) => expected.includes(id)).sort(), expected.sort());
+    if (transport !== "gateway") return;
+    for (const operation of ["algo.list", "conditionalOrders.today"]) {
+      faults.arm({ kind: "http-error", status: 404, operation, times: 10 });
+    }
+    assertEquals((await foreign()).filter((id) => expected.includes(id)), [ordinary]);
+  },
+);
