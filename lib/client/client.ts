@@ -181,10 +181,12 @@ const noOrders = (operation: string, why: string) =>
 function withoutOrders(inner: Transport, why: string): Transport {
   const own: Pick<Transport, "call" | "raw"> = {
     async call(operation, params, options) {
+      refuseReadOnly(inner, operation);
       if (operation.order !== undefined) throw noOrders(operation.name, why);
       return await inner.call(operation, params, options);
     },
     async raw(group, name, params, options) {
+      refuseReadOnly(inner, `${group}/${name}`);
       await refuseRawOrder(`${group}/${name}`, why);
       return await inner.raw(group, name, params, options);
     },
