@@ -17,7 +17,15 @@ import {
   zoneOfMarket,
 } from "./broker_lists.ts";
 import { type Intent, sinceOf } from "./intent.ts";
-import { amendedElsewhere, childrenIn, judge, type Others, type Verdict } from "./prove.ts";
+import {
+  amendedElsewhere,
+  childrenIn,
+  couldBeChild,
+  judge,
+  type Others,
+  type Verdict,
+  withTermsNow,
+} from "./prove.ts";
 import { addOrders, amendmentsSince, changesOf, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { type IntentState, unresolvedStates } from "./states.ts";
@@ -45,16 +53,31 @@ const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "f
  * Returns the owners of the account's orders, and the sent intents that may have further orders, which are unknown yet.
  */
 export async function othersOf(
-  records: Records,
+  deps: FollowDeps,
   reading: ListReading,
 ): Promise<Pick<Others, "rivals"> & { owners: Owners }> {
+  const { records } = deps;
+  const before = await intentsForReading(records, reading);
+  // The broker lists the orders that an algorithmic order has placed. Otherwise such an order could be taken for a lost
+  // one with the same terms.
+  for (const intent of before.open) {
+    const mayHavePlaced = (order: SeenOrder) =>
+      !before.owners.has(order.orderId) && couldBeChild(order, intent, before);
+    if (isAlgo(intent) && reading.orders.values().some(mayHavePlaced)) {
+      await recordAlgoChildren(deps, intent, reading);
+    }
+  }
   const { open, owners } = await intentsForReading(records, reading);
   const rivals = open.filter((intent) =>
     intent.kind === "place" && intent.state !== "planned" && intent.state !== "approved" &&
     mayHaveMore(intent, reading)
-  );
+  ).map((intent) => withTermsNow(intent, reading));
   return { owners, rivals };
 }
+
+/** Returns whether an intent has an algorithmic order at the broker. */
+const isAlgo = ({ operation, orderIds }: Intent): boolean =>
+  operation === "algo.place" && orderIds.length > 0;
 
 /** The open intents of the account, and the owners of its orders. */
 interface OpenIntents {
@@ -97,7 +120,7 @@ export async function ownerIn(
 /** Returns whether an intent may have orders that are not recorded as its own yet. */
 function mayHaveMore(intent: Intent, reading: ListReading): boolean {
   if (["sent", "unknown", "ambiguous"].includes(intent.state)) return true;
-  if (intent.operation === "algo.place") return intent.childIds.length === 0;
+  if (intent.operation === "algo.place") return readAlgos.get(reading)?.has(intent.id) !== true;
   if (placesOthers(intent)) {
     const rows = intent.orderIds.map((id) => reading.orders.get(id));
     const isPending = rows.every((row) => row !== undefined && row.state !== "triggered");
@@ -157,7 +180,7 @@ export async function follow(
   reading: ListReading,
 ): Promise<string | undefined> {
   const { records } = deps;
-  const { orderIds, verdict } = await withParts(records, intent, reading);
+  const { orderIds, verdict } = await withParts(deps, intent, reading);
   if (verdict?.is === "ambiguous") return await leaveToPerson(records, intent, { verdict, reading });
   // Another intent may own the same orders. Until that intent is resolved, ending this intent could lose its fills.
   if (verdict?.is === "partial" && verdict.isContested) return verdict.missing;
@@ -199,7 +222,8 @@ async function moveByRows(
     reading: ListReading;
   },
 ): Promise<string | undefined> {
-  const counted = rowsThatCount(seen, childIds, reading);
+  const { owners } = await intentsForReading(records, reading);
+  const counted = rowsThatCount(seen, childIds, { reading, owners });
   if (counted === undefined) return undefined;
   const hasCancelled = counted.some(({ state }) => state === "cancelled");
   const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records, reading) : [];
@@ -274,14 +298,15 @@ async function amendedOrders(records: Records, reading: ListReading): Promise<st
 /**
  * Returns the rows that show the results of orders; `undefined` if a row is missing.
  * - For a triggered conditional order, these are the rows of the orders that it has placed. While these are unknown,
- *   the conditional order counts as working, because a trigger is not a fill.
+ *   the conditional order counts as working, because a trigger is not a fill. The orders of a conditional order made
+ *   elsewhere are never known, so it counts as ended without a fill.
  * - An algorithmic order that has ended counts as open until the orders that it has placed have ended too: they can
  *   still be filled.
  */
 function rowsThatCount(
   seen: readonly SeenOrder[],
   childIds: readonly string[],
-  reading: ListReading,
+  { reading, owners }: { reading: ListReading; owners: Owners },
 ): SeenOrder[] | undefined {
   const isTriggered = ({ state }: SeenOrder) => state === "triggered";
   const ended = seen.find((row) => row.lists.includes(ALGO_LIST) && hasEnded(row));
@@ -292,9 +317,11 @@ function rowsThatCount(
     const now = childIds.length === 0 ? ended : endOfAlgo(ended, children);
     return seen.map((row) => row === ended ? now : row);
   }
-  const placed = children.length > 0
-    ? children
-    : seen.filter(isTriggered).map((row): SeenOrder => ({ ...row, state: "working", filled: "0" }));
+  const placed = children.length > 0 ? children : seen.filter(isTriggered).map((row): SeenOrder => ({
+    ...row,
+    state: owners.has(row.orderId) ? "working" : "expired",
+    filled: "0",
+  }));
   return [...seen.filter((row) => !isTriggered(row)), ...placed];
 }
 
@@ -311,11 +338,11 @@ function endOfAlgo(row: SeenOrder, children: readonly SeenOrder[]): SeenOrder {
 
 /** Returns the known orders that an intent's orders have placed. Records new ones. */
 async function childIdsOf(
-  { records, client }: FollowDeps,
+  deps: FollowDeps,
   intent: Intent,
   reading: ListReading,
 ): Promise<readonly string[]> {
-  const { store } = records;
+  const { records } = deps;
   if (intent.kind !== "place") {
     const { owners } = await intentsForReading(records, reading);
     const placed = intent.orderIds.flatMap((id) => owners.get(id)?.intent ?? []);
@@ -324,27 +351,60 @@ async function childIdsOf(
     );
   }
   if (!placesOthers(intent)) return [];
-  const found = intent.operation === "algo.place"
-    ? await algoChildren(client, intent, reading)
-    : intent.childIds.length === 0 && reading.orders.get(intent.orderIds[0] ?? "")?.state === "triggered"
-    ? childrenIn(intent, reading, await othersOf(records, reading)) ?? []
-    : [];
-  const childIds = [...new Set([...intent.childIds, ...found])];
-  if (childIds.length > intent.childIds.length) await addOrders(store, intent.id, { childIds });
-  return childIds;
+  if (isAlgo(intent)) return await recordAlgoChildren(deps, intent, reading);
+  if (intent.childIds.length > 0 || reading.orders.get(intent.orderIds[0] ?? "")?.state !== "triggered") {
+    return intent.childIds;
+  }
+  const asked = await beforeAmendments(records, intent, reading);
+  const found = childrenIn(intent, { reading, asked }, await othersOf(deps, reading)) ?? [];
+  return await recordChildren(records, intent, found);
 }
 
-/** Returns the orders that an algorithmic order has placed on the day of its request and on the day of the reading. */
-async function algoChildren(client: Client, intent: Intent, reading: ListReading): Promise<string[]> {
+/**
+ * Adds orders that the order of an intent has placed to the intent, except those that another intent owns. Returns all
+ * of them that the intent has now.
+ */
+async function recordChildren(
+  records: Records,
+  { id, childIds }: Intent,
+  found: readonly string[],
+): Promise<readonly string[]> {
+  if (found.every((each) => childIds.includes(each))) return childIds;
+  return await records.store.transaction(async () => {
+    const owned = await records.owned();
+    const added = found.filter((each) => (owned.get(each)?.intent ?? id) === id);
+    await addOrders(records.store, id, { childIds: added });
+    return [...new Set([...childIds, ...added])];
+  });
+}
+
+/** The algorithmic orders whose orders were read after a reading of the lists, by the ids of their intents. */
+const readAlgos = new WeakMap<ListReading, Map<string, readonly string[]>>();
+
+/**
+ * Records the orders that an algorithmic order has placed on the day of its request and on the day of the reading.
+ * Reads them once for each reading of the lists. Returns all known ones.
+ */
+async function recordAlgoChildren(
+  { records, client }: FollowDeps,
+  intent: Intent,
+  reading: ListReading,
+): Promise<readonly string[]> {
+  const read = readAlgos.get(reading)?.get(intent.id);
+  if (read !== undefined) return read;
   const { market = "" } = termsOf(intent);
   const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, reading.beganAt)]);
-  let children: string[] = [];
+  const lists: (readonly string[] | undefined)[] = [];
   for (const orderId of intent.orderIds) {
-    for (const date of days) {
-      children = [...children, ...await childrenOfAlgo(client, { orderId, market, date }) ?? []];
-    }
+    for (const date of days) lists.push(await childrenOfAlgo(client, { orderId, market, date }));
   }
-  return children;
+  const childIds = await recordChildren(records, intent, lists.flatMap((list) => list ?? []));
+  // If the broker refuses the list, further orders may be unknown.
+  if (!lists.includes(undefined)) {
+    const algos = readAlgos.get(reading) ?? new Map<string, readonly string[]>();
+    readAlgos.set(reading, algos.set(intent.id, childIds));
+  }
+  return childIds;
 }
 
 /** Returns whether orders for one day must have expired by the broker's dates, although the lists do not show it. */
@@ -364,15 +424,16 @@ function isOver(rows: readonly SeenOrder[], reading: ListReading, market: string
  * For a new order, also returns the verdict if the lists do not prove which orders are the other parts.
  */
 async function withParts(
-  records: Records,
+  deps: FollowDeps,
   intent: Intent,
   reading: ListReading,
 ): Promise<{ orderIds: readonly string[]; verdict?: Verdict }> {
+  const { records } = deps;
   const { orderIds } = intent;
   if (!mayFindParts(intent, reading) || await hasNamedOrders(records, intent)) return { orderIds };
   const own = intent.orderIds.map((id) => reading.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
-  const others = await othersOf(records, reading);
+  const others = await othersOf(deps, reading);
   const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
   // The known orders had the whole quantity, and somebody has reduced them since.
   if (!isSmaller(intent, asked)) return { orderIds };

@@ -21,7 +21,7 @@ import {
 } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 import type { Owner } from "./queries.ts";
-import { isConditional, isSameSide, placesOthers, priceOf, targetsOf, termsOf } from "./terms.ts";
+import { isConditional, isSameSide, isUnpriced, placesOthers, priceOf, targetsOf, termsOf } from "./terms.ts";
 
 /** What one reading proves about an unresolved intent. */
 export type Verdict =
@@ -45,7 +45,7 @@ export type Verdict =
 export interface Others {
   /** The intents that own orders, by the ids of the orders. */
   owners: ReadonlyMap<string, Pick<Owner, "intent">>;
-  /** Intents that were sent and may have orders that are not recorded yet. */
+  /** Intents that were sent and may have orders that are not recorded yet, with the present terms of their orders. */
   rivals: readonly Intent[];
 }
 
@@ -53,9 +53,9 @@ export interface Others {
 export function judge(intent: Intent, reading: ListReading, others: Others): Verdict {
   switch (intent.kind) {
     case "place":
-      return judgePlaced(intent, reading, othersNow(others, reading));
+      return judgePlaced(intent, reading, others);
     case "amend":
-      return judgeAmended(intent, reading, othersNow(others, reading));
+      return judgeAmended(intent, reading, others);
     case "cancel":
       return judgeCancelled(intent, reading);
   }
@@ -65,7 +65,7 @@ export function judge(intent: Intent, reading: ListReading, others: Others): Ver
  * Returns an intent with the price and quantity that the lists show for its conditional order. Somebody may have
  * amended the order, and the order that it places has the terms at its trigger.
  */
-function withTermsNow(intent: Intent, reading: ListReading): Intent {
+export function withTermsNow(intent: Intent, reading: ListReading): Intent {
   if (!isConditional(intent)) return intent;
   const rows = intent.orderIds.flatMap((id) => reading.orders.get(id) ?? []);
   const sizes = rows.flatMap(({ quantity }) => quantity ?? []);
@@ -74,11 +74,6 @@ function withTermsNow(intent: Intent, reading: ListReading): Intent {
   const isPriced = price !== undefined && !isZero(price);
   return { ...intent, params: { ...intent.params, quantity: sumOf(sizes), ...isPriced && { price } } };
 }
-
-const othersNow = (others: Others, reading: ListReading): Others => ({
-  ...others,
-  rivals: others.rivals.map((each) => withTermsNow(each, reading)),
-});
 
 /**
  * Finds the orders of an intent that places an order. They are new since the reading before the request, they have the
@@ -205,7 +200,7 @@ function couldBeOwn(order: SeenOrder, intent: Intent, { owners }: Others): boole
 }
 
 /** Returns whether an order may have been placed by an intent's conditional or algorithmic order. */
-function couldBeChild(order: SeenOrder, intent: Intent, { owners }: Others): boolean {
+export function couldBeChild(order: SeenOrder, intent: Intent, { owners }: Pick<Others, "owners">): boolean {
   const owner = owners.get(order.orderId);
   if (owner !== undefined && owner.intent !== intent.id) return false;
   if (!placesOthers(intent) || intent.orderIds.includes(order.orderId)) return false;
@@ -287,20 +282,30 @@ function hasPriceOf(order: SeenOrder, intent: Intent): boolean {
 
 /**
  * Returns the orders that the conditional order of an intent has placed: new orders that have its present terms, that
- * together have its quantity, and that cannot belong to another intent. `undefined` if the lists do not show exactly these
- * orders, or if only the lists of fills show one of them: the lists of orders have then lost rows.
+ * together have its quantity, and that cannot belong to another intent. `undefined` if the lists do not show exactly
+ * these orders, or if only the lists of fills show one of them: the lists of orders have then lost rows.
+ *
+ * @param asked The reading with the terms of each order before hsgate amended it. The terms of the conditional order
+ * come from `reading`, because it may have been amended before it triggered.
  */
 export function childrenIn(
   intent: Intent,
-  reading: ListReading,
+  { reading, asked = reading }: { reading: ListReading; asked?: ListReading },
   others: Others,
 ): readonly string[] | undefined {
   const now = withTermsNow(intent, reading);
-  const found = [...reading.orders.values()].filter((order) => couldBeChild(order, now, others));
+  const { quantity = "0" } = termsOf(now);
+  const fitting = [...asked.orders.values()].filter((order) => couldBeChild(order, now, others));
+  // An order of another kind of price is only left out if it would be too much.
+  const found = compare(totalOf(fitting), quantity) > 0
+    ? fitting.filter(({ orderType }) =>
+      orderType === undefined || isUnpriced(orderType) === isUnpriced(termsOf(now).orderType)
+    )
+    : fitting;
   if (found.some(isOnlyInFills)) return undefined;
-  const rivals = othersNow(others, reading).rivals.filter(({ id }) => id !== intent.id);
+  const rivals = others.rivals.filter(({ id }) => id !== intent.id);
   if (found.some((order) => rivals.some((each) => couldBelong(order, each, others)))) return undefined;
-  return compare(totalOf(found), termsOf(now).quantity ?? "0") === 0 ? idsOf(found) : undefined;
+  return compare(totalOf(found), quantity) === 0 ? idsOf(found) : undefined;
 }
 
 /** The parameters of an amendment that the lists show. */

@@ -254,11 +254,17 @@ export async function addOrders(
   });
 }
 
-/** Removes orders that a wrong decision has added to an intent. */
+/** Removes orders that a wrong decision has added to an intent: own orders, and orders that its order has placed. */
 export async function removeOrders(store: Store, id: string, wrong: readonly string[]): Promise<void> {
   const intent = await findIntent(store, id);
-  const rest = intent?.orderIds.filter((each) => !wrong.includes(each));
-  await store.run("update intent set order_ids = ? where id = ?", JSON.stringify(rest ?? []), id);
+  if (intent === undefined) return;
+  const rest = (ids: readonly string[]) => JSON.stringify(ids.filter((each) => !wrong.includes(each)));
+  await store.run(
+    "update intent set order_ids = ?, child_ids = ? where id = ?",
+    rest(intent.orderIds),
+    rest(intent.childIds),
+    id,
+  );
 }
 
 /** Returns an intent; `undefined` if the store does not have it. */

@@ -297,7 +297,7 @@ async function applyReading(
   if (intent.state !== "unknown") {
     return await follow(deps, intent, reading);
   }
-  const others = await othersOf(records, reading);
+  const others = await othersOf(deps, reading);
   // Another program may have amended the order before a reading showed it.
   const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
   const verdict = await judgeWithOthers(records, intent, judge(intent, asked, others));

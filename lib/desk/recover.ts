@@ -139,10 +139,9 @@ export async function noAnswer(
   }
   if (answer !== undefined) return answer;
   if (disproof !== undefined) {
-    throw new BrokerError(`${messageOf(error)}; the lists prove that it was not executed: ${disproof}`, {
+    throw new BrokerError(`The broker did not execute ${operation.name}: ${disproof}`, {
       code: "not-executed",
       operation: operation.name,
-      cause: error,
     });
   }
   const kept = isRecorded

@@ -70,13 +70,14 @@ export function isConditional({ operation, params }: Pick<Intent, "operation" | 
     conditionalTypes.some((type) => type === termsOf({ params }).orderType);
 }
 
+/** Returns whether orders of a type trade at the market's price, even if they name a price. */
+export const isUnpriced = (orderType: string | undefined): boolean =>
+  unpricedTypes.some((type) => type === orderType);
+
 /** Returns the price of an intent's order; `undefined` if it has none, or if the market ignores it. */
 export function priceOf({ params }: Pick<Intent, "params">): string | undefined {
   const { price, orderType } = termsOf({ params });
-  if (price === undefined || isZero(price) || unpricedTypes.some((type) => type === orderType)) {
-    return undefined;
-  }
-  return price;
+  return price === undefined || isZero(price) || isUnpriced(orderType) ? undefined : price;
 }
 
 /** Returns whether the order of an intent places other orders: it is conditional or algorithmic. */

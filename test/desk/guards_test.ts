@@ -684,3 +684,55 @@ guardTest(
   },
   { at: Date.parse("2025-08-15T22:30:00+08:00"), simulator: { shorts: true } },
 );
+
+guardTest(
+  "an open purchase that closes a short position can be amended, and takes no buying power from others",
+  { priceCollar: "off" },
+  async ({ guarded, client, clock, round }) => {
+    const order = { market: "us", symbol: "AAPL", orderType: "limit" } as const;
+    const lastPrice = async () =>
+      (await client.quotes.latest({ securities: [{ type: "us-stock", symbol: "AAPL" }] }))[0]!.lastPrice!;
+    const open = { ...order, side: "short-open", price: subtract(await lastPrice(), "1") } as const;
+    await client.orders.place({ ...open, quantity: "300" });
+    clock.advance(60_000);
+    round();
+    const low = subtract(await lastPrice(), "20");
+    const { orderId } = await guarded.orders.place({
+      ...order,
+      side: "short-close",
+      price: low,
+      quantity: "300",
+    });
+    const other = { market: "us", symbol: "MSFT", price: "10" } as const;
+    const { quantity } = await client.account.maxBuy(other);
+    const most = toStep(multiply(quantity, "0.9"), "1", "down");
+    await guarded.orders.place({ ...order, ...other, side: "buy", quantity: most });
+    const rest = (await client.account.maxBuy(other)).quantity;
+    await client.orders.place({ ...order, ...other, side: "buy", quantity: rest });
+    // A part is filled, and no cash is left.
+    await guarded.orders.amend({
+      market: "us",
+      symbol: "AAPL",
+      orderId: orderId!,
+      quantity: "300",
+      price: await lastPrice(),
+    });
+    const shown = async () =>
+      (await client.orders.today({ market: "us" }).toArray()).find((row) => row.orderId === orderId)!;
+    for (let turn = 0; turn < 400 && compare((await shown()).filledQuantity ?? "0", "0") === 0; turn++) {
+      clock.advance(1_000);
+      round();
+    }
+    const { price, filledQuantity } = await shown();
+    assert(compare(filledQuantity!, "0") > 0 && compare(filledQuantity!, "300") < 0, filledQuantity);
+    const better = subtract(price!, "0.01");
+    await guarded.orders.amend({
+      market: "us",
+      symbol: "AAPL",
+      orderId: orderId!,
+      quantity: "300",
+      price: better,
+    });
+  },
+  { at: Date.parse("2025-08-15T22:30:00+08:00"), simulator: { shorts: true } },
+);

@@ -231,14 +231,21 @@ Deno.test("an order that a triggered conditional order placed belongs to that co
   });
   const child = order("1", { orderType: "enhanced-limit" });
   const owners = { "8": "stop" };
-  assertEquals(childrenIn(conditional, readingWith(trigger, child), among([conditional], owners)), ["1"]);
+  assertEquals(
+    childrenIn(conditional, { reading: readingWith(trigger, child) }, among([conditional], owners)),
+    ["1"],
+  );
   assertEquals(judge(intent(), readingWith(trigger, order("1")), among([conditional], owners)).is, "partial");
   // The order may be the lost order or the child, so it counts as neither.
   const both = among([conditional, intent()], owners);
-  assertEquals(childrenIn(conditional, readingWith(trigger, order("1")), both), undefined);
+  assertEquals(childrenIn(conditional, { reading: readingWith(trigger, order("1")) }, both), undefined);
   // Two orders could be the child, so neither is.
   assertEquals(
-    childrenIn(conditional, readingWith(trigger, child, order("2")), among([conditional], owners)),
+    childrenIn(
+      conditional,
+      { reading: readingWith(trigger, child, order("2")) },
+      among([conditional], owners),
+    ),
     undefined,
   );
   // The lists of orders have lost rows, so they may have lost another order that fits.
@@ -249,11 +256,14 @@ Deno.test("an order that a triggered conditional order placed belongs to that co
     state: undefined,
   });
   assertEquals(
-    childrenIn(conditional, readingWith(trigger, inFills), among([conditional], owners)),
+    childrenIn(conditional, { reading: readingWith(trigger, inFills) }, among([conditional], owners)),
     undefined,
   );
   const known = { ...conditional, known: ["1"] };
-  assertEquals(childrenIn(known, readingWith(trigger, child), among([known], owners)), undefined);
+  assertEquals(
+    childrenIn(known, { reading: readingWith(trigger, child) }, among([known], owners)),
+    undefined,
+  );
 });
 
 const amendment = (params: Record<string, string>, given: Partial<Intent> = {}) =>

@@ -243,7 +243,11 @@ testBoth(
     const own = readingOf("0", { quantity: "200", state: "working" }, intent.createdAt + 1_000);
     const part = readingOf("0", { orderId: "2", quantity: "400", state: "working" });
     const reading = { ...own, orders: new Map([...own.orders, ...part.orders]) };
-    await othersOf(new Records({ store, machine: systemMachine, account: "main" }), reading);
+    const client = {} as unknown as Client; // nothing here reads a list
+    await othersOf(
+      { records: new Records({ store, machine: systemMachine, account: "main" }), client },
+      reading,
+    );
     await accepted(other, params, { id: "o", orderId: "2" });
     await other.run("update intent set sent_at = created_at where id = 'o'");
     await followed(store, intent, reading);

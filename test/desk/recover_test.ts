@@ -5,7 +5,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import type { Client } from "../../lib/client/client.ts";
 import { add, compare } from "../../lib/decimal.ts";
 import { readLists } from "../../lib/desk/broker_lists.ts";
-import type { Decision } from "../../lib/desk/decide.ts";
+import { decideIntent, type Decision } from "../../lib/desk/decide.ts";
 import { recordLate } from "../../lib/desk/recover.ts";
 import { Records } from "../../lib/desk/records.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
@@ -16,6 +16,7 @@ import { StoreError } from "../../lib/store/store_error.ts";
 import type { TimerOptions } from "../../lib/time.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import type { LateAnswer } from "../../lib/transports/transport.ts";
+import { exitCodeOf } from "../../tasks/terminal/exit_codes.ts";
 import { ORDER, TENCENT } from "../conformance/simulated_account.ts";
 import { waitUntil } from "../support/waits.ts";
 import { ACCOUNT, deskTest, type DeskUnderTest } from "./support.ts";
@@ -1167,7 +1168,7 @@ deskTest(
       BrokerError,
       `${orderId} triggered before the broker could cancel it`,
     );
-    assertEquals(error.code, "not-executed");
+    assertEquals([error.code, exitCodeOf(error)], ["not-executed", 1]);
     const [cancel, place] = await intents();
     assertEquals((await history(cancel!.id)).at(-1), "unknown>abandoned by list");
     const [child] = await client.orders.today({ market: "hk" }).toArray();
@@ -1233,4 +1234,90 @@ deskTest(
     }
     assertEquals((await foreign()).filter((id) => expected.includes(id)), [ordinary]);
   },
+);
+
+for (const how of ["through the desk", "elsewhere"] as const) {
+  deskTest(
+    `a lost order does not take the order of a conditional order that was amended ${how}`,
+    async ({ trader, client, intents, pass, simulator: { faults } }) => {
+      const { orderId } = await trader.orders.place(STOP);
+      faults.arm({ kind: "lost-request", operation: "orders.place" });
+      await assertRejects(() => trader.orders.place({ ...ORDER, price: "613" }), OutcomeUnknownError);
+      const { market, symbol, orderType, triggerValue, validDays } = STOP;
+      const terms = { market, symbol, orderType, triggerValue, validDays, orderId };
+      const by = how === "elsewhere" ? client : trader;
+      await by.orders.amend({ ...terms, quantity: "100", price: "613" });
+      await pass(26 * 60_000, 8);
+      const lost = (await intents()).find(({ params }) => params.orderType === ORDER.orderType)!;
+      assertEquals([lost.state, lost.orderIds], ["unknown", []]);
+    },
+    { simulator: { script } },
+  );
+}
+
+deskTest(
+  "a lost order does not take the next order of a running algorithmic order",
+  async ({ trader, client, intents, pass, simulator: { faults } }) => {
+    const symbol = "000858.SZ";
+    const [quote] = await client.quotes.latest({ securities: [{ type: "a-share-stock", symbol }] });
+    const order = {
+      market: "shenzhen",
+      symbol,
+      side: "buy",
+      orderType: "limit",
+      price: add(quote!.lastPrice!, "0.30"),
+    } as const;
+    const settings = { displayQuantity: "500", sensitivity: "aggressive" } as const;
+    await trader.algo.place({ ...order, quantity: "5000", strategy: "iceberg", settings });
+    await pass(4_000, 2);
+    assert((await intents())[0]!.childIds.length > 0);
+    faults.arm({ kind: "lost-request", operation: "orders.place" });
+    await assertRejects(() => trader.orders.place({ ...order, quantity: "500" }), OutcomeUnknownError);
+    await pass(60_000, 6);
+    const [lost, algo] = await intents();
+    assertEquals([lost!.state, lost!.orderIds, lost!.filled], ["unknown", [], "0"]);
+    assertEquals([algo!.state, algo!.filled], ["filled", "5000"]);
+  },
+  { ...HAS_ALGO, at: Date.parse("2025-08-15T10:30:00+08:00") },
+);
+
+deskTest(
+  "an order that was amended before any reading showed it is recognized as the order of its conditional order",
+  async ({ trader, client, intents, clock, round, pass }) => {
+    await trader.orders.place({ ...STOP, price: "605" });
+    clock.advance(20 * 60_000);
+    round();
+    const [child] = await client.orders.today({ market: "hk" }).toArray();
+    const amendment = { orderId: child!.orderId!, quantity: "100", price: "615" };
+    await trader.orders.amend({ market: "hk", symbol: "00700.HK", ...amendment });
+    await pass(10 * 60_000, 4);
+    const results = (await intents()).map(({ kind, state, filled }) => [kind, state, filled]);
+    assertEquals(results, [["amend", "filled", "100"], ["place", "filled", "100"]]);
+  },
+  { simulator: { script } },
+);
+
+deskTest(
+  "a corrected decision about an amendment takes the wrong order from the conditional order, too",
+  async ({ trader, client, open, intents, pass, desk, store, machine, simulator: { faults } }) => {
+    await trader.orders.place({ ...STOP, price: "605" });
+    await pass(20 * 60_000, 4);
+    const [child] = await client.orders.today({ market: "hk" }).toArray();
+    const terms = { market: "hk", symbol: "00700.HK", quantity: "100", price: "606" } as const;
+    faults.arm({ kind: "lost-request", operation: "orders.amend" });
+    const amend = () => open({ resolveMs: 0 }).client().orders.amend({ ...terms, orderId: child!.orderId! });
+    await assertRejects(amend, OutcomeUnknownError);
+    const { orderId: wrong } = await client.orders.place({ ...ORDER, price: "616" });
+    await pass(60_000);
+    const lost = (await intents()).find(({ kind }) => kind === "amend")!;
+    const by = { by: "Ann", at: machine.now() };
+    await decideIntent(store, lost.id, { ...by, wasSent: true, orderIds: [wrong] });
+    await decideIntent(store, lost.id, { ...by, wasSent: false });
+    await pass(60_000, 2);
+    const place = (await intents()).find(({ kind }) => kind === "place")!;
+    assertEquals([place.state, place.filled, place.childIds], ["working", "0", [child!.orderId!]]);
+    const { foreign } = await desk.reconcile({ markets: ["hk"] });
+    assertEquals(foreign.map(({ orderId }) => orderId), [wrong]);
+  },
+  { simulator: { script } },
 );

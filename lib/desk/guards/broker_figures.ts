@@ -32,7 +32,7 @@ import {
   pendingStates,
   remainingOf,
 } from "./order.ts";
-import { isBuy, isSameSide } from "../terms.ts";
+import { isBuy } from "../terms.ts";
 
 /** Requires that the account owns what the order sells, unless short sales are allowed. */
 export const allowShort: Rule = {
@@ -77,7 +77,7 @@ export function sellableOf(check: Check): Promise<Decimal> {
       const { holdings } = await client.futures.holdings({});
       const position = holdings.find((row) => isSameSymbol(row.symbol, symbol))?.quantity ?? "0";
       const open = [...reading?.orders.values() ?? []]
-        .filter((each) => isSameSymbol(each.symbol, symbol) && sells(each) && isOpen(each))
+        .filter((each) => isSameSymbol(each.symbol, symbol) && each.side === "sell" && isOpen(each))
         .map(remainingOf);
       return subtract(add(position, own), sumOf([...open, ...pending]));
     }
@@ -102,11 +102,12 @@ interface UnsentRest {
 const sizeOf = ({ quantity }: UnsentRest): Decimal => quantity;
 
 const buys = ({ side }: { side?: string | undefined }): boolean => side !== undefined && isBuy(side);
-const sells = ({ side }: { side?: string | undefined }): boolean => side !== undefined && !isBuy(side);
 
 /** Returns the unsent rests of the open algorithmic orders that sell the listing of the order. */
 const unsentSalesOf = async (check: Check): Promise<UnsentRest[]> =>
-  (await unsentOf(check)).filter((rest) => sells(rest) && isSameSymbol(rest.symbol, check.order.symbol));
+  (await unsentOf(check)).filter(({ side, symbol }) =>
+    side === "sell" && isSameSymbol(symbol, check.order.symbol)
+  );
 
 /**
  * Returns the unsent rests of the open algorithmic orders of the order's market. The broker's numbers contain only the
@@ -204,14 +205,14 @@ interface PendingOrder {
   reference: Decimal | undefined;
 }
 
-/** Returns the orders of one side that the broker's numbers may not reflect yet. */
-async function pendingOf(check: Check, side: "buy" | "sell"): Promise<PendingOrder[]> {
+/** Returns the orders of the given sides that the broker's numbers may not reflect yet. */
+async function pendingOf(check: Check, ...sides: OrderParams["side"][]): Promise<PendingOrder[]> {
   const placed = (await check.intents()).filter(({ kind, state }) =>
     kind === "place" && pendingStates.includes(state)
   );
   // The operation's schema has checked the parameters.
   return placed.map(({ params, approved: { reference } }) => ({ params: params as OrderParams, reference }))
-    .filter(({ params }) => params.side !== undefined && isSameSide(params.side, side));
+    .filter(({ params }) => sides.includes(params.side));
 }
 
 /** Requires that the account's funds, or its margin for futures, cover the order. */
@@ -223,7 +224,8 @@ export const buyingPower: Rule = {
     if (market === "futures") return await checkContracts(check);
     // A conditional order needs its money only when it is triggered.
     if (!isBuy(side) || isConditional) return;
-    if (side === "short-close" && compare(check.order.quantity, await closableOf(check)) <= 0) return;
+    const needed = subtract(check.order.quantity, filledOf(check.order));
+    if (side === "short-close" && compare(needed, await closableOf(check)) <= 0) return;
     await checkFunds(check);
   },
 };
@@ -238,7 +240,7 @@ async function closableOf(check: Check): Promise<Decimal> {
     isSame(row) && buys(row) && isOpen(row) && row.lists.includes("orders.today")
   ).map(remainingOf);
   const unsent = (await unsentOf(check)).filter((each) => isSame(each) && buys(each)).map(sizeOf);
-  const pending = (await pendingOf(check, "buy")).filter(({ params }) => isSame(params))
+  const pending = (await pendingOf(check, "buy", "short-close")).filter(({ params }) => isSame(params))
     .map(({ params }) => params.quantity ?? "0");
   return subtract(remainingOf(before), sumOf([held, ...open, ...unsent, ...pending]));
 }
@@ -266,7 +268,8 @@ async function checkFunds(check: Check): Promise<void> {
   const own = costOf(remainingOf(before), before?.price);
   const filled = filledOf(check.order);
   const needed = costOf(subtract(quantity, filled));
-  const unsent = (await unsentOf(check)).filter(buys);
+  // The proceeds of a short sale pay for orders that only close the position.
+  const unsent = (await unsentOf(check)).filter(({ side }) => side === "buy");
   const unpriced = unsent.find((each) => each.price === undefined);
   if (unpriced !== undefined) {
     throw check.refuse(
@@ -279,7 +282,7 @@ async function checkFunds(check: Check): Promise<void> {
   }
   const open: { quantity: Decimal; price?: Decimal | undefined; symbol: string | undefined }[] = [
     ...[...(await listedOrders(check)).values()].filter((row) =>
-      buys(row) && isOpen(row) && row.lists.includes("orders.today")
+      row.side === "buy" && isOpen(row) && row.lists.includes("orders.today")
     ).map((row) => ({ ...row, quantity: remainingOf(row) })),
     ...unsent,
   ];

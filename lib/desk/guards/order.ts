@@ -17,7 +17,7 @@ import {
   round,
   subtract,
 } from "../../decimal.ts";
-import { conditionalTypes, trailingTypes, unpricedTypes } from "../../dictionaries/order_type.ts";
+import { conditionalTypes, trailingTypes } from "../../dictionaries/order_type.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { futureContract, optionMultiplier } from "../../facts/contracts.ts";
 import { type FeeMarket, feesOf } from "../../facts/fees.ts";
@@ -25,7 +25,7 @@ import { listing, type Market } from "../../facts/listings.ts";
 import type { Quote } from "../../operations/quotes.ts";
 import { endedStates, type SeenOrder } from "../broker_lists.ts";
 import type { PlannedWrite } from "../desk.ts";
-import { isBuy } from "../terms.ts";
+import { isBuy, isUnpriced } from "../terms.ts";
 
 /** An order as it would be at the broker after a write. */
 export interface Order {
@@ -113,8 +113,6 @@ export const isForExtendedHours = ({ tradingHours, session }: OrderParams): bool
 /** Returns whether the broker keeps orders of a type until they are triggered. */
 export const isConditional = (orderType: string | undefined): boolean =>
   conditionalTypes.some((each) => each === orderType);
-
-const isUnpriced = (orderType: string) => unpricedTypes.some((each) => each === orderType);
 
 /** Returns the limit price of an order; `undefined` if the market sets the price, even if the order names one. */
 export const limitPriceOf = ({ price, orderType = "limit" }: OrderParams): Decimal | undefined =>
