@@ -1242,13 +1242,14 @@ for (const how of ["through the desk", "elsewhere"] as const) {
     async ({ trader, client, intents, pass, simulator: { faults } }) => {
       const { orderId } = await trader.orders.place(STOP);
       faults.arm({ kind: "lost-request", operation: "orders.place" });
-      await assertRejects(() => trader.orders.place({ ...ORDER, price: "613" }), OutcomeUnknownError);
+      const order = { ...ORDER, orderType: "enhanced-limit", price: "613" } as const; // as the simulator's child
+      await assertRejects(() => trader.orders.place(order), OutcomeUnknownError);
       const { market, symbol, orderType, triggerValue, validDays } = STOP;
       const terms = { market, symbol, orderType, triggerValue, validDays, orderId };
       const by = how === "elsewhere" ? client : trader;
       await by.orders.amend({ ...terms, quantity: "100", price: "613" });
       await pass(26 * 60_000, 8);
-      const lost = (await intents()).find(({ params }) => params.orderType === ORDER.orderType)!;
+      const lost = (await intents()).find(({ params }) => params.orderType === order.orderType)!;
       assertEquals([lost.state, lost.orderIds], ["unknown", []]);
     },
     { simulator: { script } },
