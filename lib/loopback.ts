@@ -49,17 +49,13 @@ const NEARBY = /\.(local|localdomain|localhost|internal|lan|home|corp|intranet|p
 
 /**
  * Returns whether the host of a URL may mean this machine, although {@linkcode isWithoutProxy} does not recognize it:
- * an address, a name without a dot, a name of the local network, and a name in the hosts file. A name server can
- * resolve any other name to this machine too, and nobody can know that before.
- *
- * @param listed Texts of the files `/etc/hosts` and `/etc/hostname`.
+ * an address, a name without a dot, and a name of the local network. A hosts file or a name server can give any other
+ * name to this machine too. Both are not read, because a check reads no file outside the folder and connects to nothing.
  */
-export function mayMeanThisMachine(hostname: string, listed = ""): boolean {
+export function mayMeanThisMachine(hostname: string): boolean {
   const bare = hostname.replace(/\.$/, "").toLowerCase();
   if (isWithoutProxy(bare) || bare.startsWith("[") || !bare.includes(".")) return true;
-  if (/^\d+(\.\d+){3}$/.test(bare) || NEARBY.test(bare)) return true;
-  const names = listed.toLowerCase().split("\n").flatMap((line) => line.replace(/#.*/, "").split(/\s+/));
-  return names.some((name) => name.replace(/\.$/, "") === bare);
+  return /^\d+(\.\d+){3}$/.test(bare) || NEARBY.test(bare);
 }
 
 const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((
