@@ -123,7 +123,7 @@ Deno.test("check rejects a folder that does not exist or contains no recipe", as
 
 Deno.test("check, run as a process, accepts the recipes in recipes/", async () => {
   const { code, err } = await spawned(["check", "recipes"]);
-  assertEquals([code, err], [0, "hsgate: 8 recipes, no mistakes; 3 are not trusted\n"]);
+  assertEquals([code, err], [0, "hsgate: 8 recipes, no mistakes; 4 are not trusted\n"]);
 });
 
 Deno.test("schema writes the JSON Schema of recipes to stdout or a file", async () => {
