@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { messageOf } from "./errors.ts";
 
 /** Matches texts that may have a number with more digits, or an exponent further from zero, than JavaScript keeps. */
 const MAYBE_LONG = /(?:\d\.?){16}|\de[+-]?\d{3}/i;
@@ -43,4 +44,45 @@ export function repeatedMember(text: string): string | undefined {
     }
   }
   return undefined;
+}
+
+/** Returns what is wrong with a text that is not JSON, and at which offset; `undefined` if the text is JSON. */
+export function jsonFault(text: string): { reason: string; offset: number } | undefined {
+  const message = parseMessage(text);
+  if (message === undefined) return undefined;
+  // This message quotes the text, so a position in it may be a part of the text.
+  const token = /^Unexpected token '([\s\S]*?)', /.exec(message)?.[1];
+  if (token !== undefined) return { reason: `unexpected ${JSON.stringify(token)}`, offset: badTokenAt(text) };
+  const after = / after JSON at position (\d+)/.exec(message)?.[1];
+  if (after !== undefined) {
+    return { reason: "more text follows after the end of the value", offset: Number(after) };
+  }
+  const [, reason = message, at = text.length] =
+    /^([\s\S]*?)(?: in JSON at position (\d+).*)?$/.exec(message) ??
+      [];
+  const words = `${reason[0]!.toLowerCase()}${reason.slice(1).replace(" JSON input", " the text")}`;
+  return { reason: words, offset: Number(at) };
+}
+
+function parseMessage(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/**
+ * Returns the offset of the wrong token by bisection, because `JSON.parse` does not report it. A text that is cut
+ * before the token has a different error.
+ */
+function badTokenAt(text: string): number {
+  let [fine, bad] = [0, text.length];
+  while (bad - fine > 1) {
+    const middle = (fine + bad) >> 1;
+    if (parseMessage(text.slice(0, middle))?.startsWith("Unexpected token")) bad = middle;
+    else fine = middle;
+  }
+  return fine;
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import { InvalidParamsError } from "../errors.ts";
-import { repeatedMember } from "../json_text.ts";
+import { jsonFault, repeatedMember } from "../json_text.ts";
 import { areHours, checkData, Faults, isWeekday, refuseFaults } from "./check_data.ts";
 import { isDate, readInstant } from "../time.ts";
 import { builtInData, calendarZone, type DataMic, type LocalCalendars, mics, type Override } from "./mod.ts";
@@ -78,9 +78,7 @@ export function parseJson(text: string, file: string): unknown {
     value = JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    // The runtime's message contains the position, except for a text that ends too early.
-    const at = Number(/position (\d+)/.exec(error.message)?.[1] ?? text.length);
-    const line = text.slice(0, at).split("\n").length;
+    const line = text.slice(0, jsonFault(text)?.offset).split("\n").length;
     throw fail(`${file}:${line}`, text.split("\n")[line - 1]?.trim(), "JSON");
   }
   const twice = repeatedMember(text);

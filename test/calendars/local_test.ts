@@ -289,6 +289,23 @@ Deno.test("Calendars use installed data only if it is newer than the built-in da
   assertEquals(hours(olderOne, "XHKG", "2027-02-08"), "closed");
 });
 
+Deno.test("parseLocalFile() names the line of a mistake in the JSON", async () => {
+  const rest = '  "overrides": []\n}\n';
+  for (
+    const [line, text, got] of [
+      [2, `{\n  "format": x,\n${rest}`, '"\\"format\\": x,"'],
+      [2, `{\n  "format": x, "note": "as at position 40",\n${rest}`, '"\\"format\\": x, \\"note\\"'],
+      [4, `{\n  "format": 1,\n  "overrides": [{},\n  ],\n${rest}`, '"],"'],
+      [3, `{\n  "format": 1\n${rest}`, '"\\"overrides\\": []"'],
+      [5, `{\n  "format": 1,\n${rest}x`, '"x"'],
+      [1, "", '""'],
+    ] as const
+  ) {
+    const { message } = await assertRejects(() => parseLocalFile(text, "days.json"), InvalidParamsError);
+    assertStringIncludes(message, `Cannot read "days.json": days.json:${line}: expected JSON, got ${got}`);
+  }
+});
+
 Deno.test("parseLocalFile() lists at most two hundred mistakes, also for large or deeply nested files", async () => {
   const messageOf = async (text: string) => {
     const error = await assertRejects(() => parseLocalFile(text, "days.json"), InvalidParamsError);

@@ -5,7 +5,8 @@
  */
 import type { LineCounter as Lines, Node, Pair, Scalar } from "yaml";
 import { yaml } from "../../std/yaml_document.ts";
-import { type Issue, messageOf } from "../../errors.ts";
+import type { Issue } from "../../errors.ts";
+import { jsonFault } from "../../json_text.ts";
 
 const { isAlias, isCollection, isMap, isPair, isScalar, LineCounter, parseDocument, visit } = yaml;
 
@@ -226,42 +227,9 @@ function repeatedKey(pairs: readonly Pair[]): Scalar | undefined {
 export function jsonProblem(text: string): (Place & { message: string }) | undefined {
   const fault = jsonFault(text);
   if (fault === undefined) return undefined;
-  const [, reason = fault, at] =
-    /^([\s\S]*?)(?: in JSON at position (\d+).*| after JSON at position (\d+).*)?$/
-      .exec(fault) ?? [];
-  const token = /^Unexpected token '([\s\S]*?)', /.exec(fault)?.[1];
-  const after = / after JSON at position (\d+)/.exec(fault)?.[1];
-  const offset = token !== undefined ? badTokenAt(text) : Number(at ?? after ?? text.length);
-  const before = text.slice(0, offset).split("\n");
-  const words = token !== undefined
-    ? `unexpected ${JSON.stringify(token)}`
-    : after !== undefined
-    ? "more text follows after the end of the value"
-    : `${reason[0]!.toLowerCase()}${reason.slice(1).replace(" JSON input", " the text")}`;
-  return { line: before.length, column: before.at(-1)!.length + 1, message: `this is not JSON: ${words}` };
-}
-
-function jsonFault(text: string): string | undefined {
-  try {
-    JSON.parse(text);
-    return undefined;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
-
-/**
- * Returns the offset of the wrong token by bisection, because `JSON.parse` does not report it. A text that is cut
- * before the token has a different error.
- */
-function badTokenAt(text: string): number {
-  let [fine, bad] = [0, text.length];
-  while (bad - fine > 1) {
-    const middle = (fine + bad) >> 1;
-    if (jsonFault(text.slice(0, middle))?.startsWith("Unexpected token")) bad = middle;
-    else fine = middle;
-  }
-  return fine;
+  const before = text.slice(0, fault.offset).split("\n");
+  const message = `this is not JSON: ${fault.reason}`;
+  return { line: before.length, column: before.at(-1)!.length + 1, message };
 }
 
 /** Returns whether a line has an expression without quotes inside { } or [ ], which YAML reads as a map. */
