@@ -301,7 +301,7 @@ Deno.test("run --param converts values to the recipe's types, and rejects invali
     names: ["x", "y"],
   });
   const wrong: [string[], string][] = [
-    [["r.yaml", "--param", "dais=14"], 'no such parameter; did you mean "days"?'],
+    [["r.yaml", "--param", "dais=14"], 'dais: expected the parameter "days", got "dais"'],
     [["r.yaml", "--param", "days=1.5"], "days: expected a whole number, got 1.5"],
     [["r.yaml", "--param", "days=soon"], 'days: expected a whole number, got "soon"'],
     [["r.yaml", "--param", "days"], 'Cannot read --param "days": write NAME=VALUE'],

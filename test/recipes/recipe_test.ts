@@ -714,9 +714,15 @@ Deno.test("bindParams() checks given values against the recipe's parameters", as
   const error = assertThrows(() => bindParams(recipe, { count: "5", dya: 1 }), InvalidParamsError);
   assertEquals(error.issues.map(({ path, expected }) => [path[0], expected]), [
     ["count", "a whole number"],
-    ["dya", 'no such parameter; did you mean "day"?'],
+    ["dya", 'the parameter "day"'],
     ["day", 'a date such as "2025-08-15"'],
   ]);
+  assertStringIncludes(error.message, '\ndya: expected the parameter "day", got "dya"\n');
+  const other = { day: "2025-08-15", quantity: 1 };
+  assertEquals(
+    assertThrows(() => bindParams(recipe, other), InvalidParamsError).message,
+    'Cannot run recipe "x": quantity: expected a parameter of the recipe; known: "count", "day", got "quantity"',
+  );
   assertEquals(
     await problemsOf(
       `name: x\nschedule: { calendar: XHKG, at: open }\nparams: { day: { type: date } }\n${read}`,
@@ -749,7 +755,11 @@ Deno.test("names that every JavaScript object has, such as toString, are treated
     assertEquals(missing.issues.map(({ path }) => path), [[name]]);
     assertEquals(bindParams(recipe, { [name]: "a" }), { [name]: "a" });
     const unknown = await compileRecipe(`name: x\n${read}`, "x.yaml");
-    assertThrows(() => bindParams(unknown, { [name]: 1 }), InvalidParamsError, "no such parameter");
+    assertThrows(
+      () => bindParams(unknown, { [name]: 1 }),
+      InvalidParamsError,
+      "expected a parameter of the recipe; there are none",
+    );
   }
   for (
     const line of [

@@ -369,12 +369,13 @@ function checkGiven(
     if (!(error instanceof InvalidParamsError)) throw error;
     for (const issue of error.issues) {
       if (isKnownLater(valueAt(given, issue.path))) continue;
-      const isName = /^no such/.test(issue.expected);
+      const own = String(issue.path[0]); // each issue is about one parameter
+      const isName = !Object.hasOwn(paramTypes, own);
       const at = valueAt(given, issue.path) === undefined ? path : [...path, ...issue.path];
       found.push(
         isName
-          ? { path: at, message: issue.expected, isName }
-          : expected(at, at === path ? `"${issue.path[0]}", ${issue.expected}` : issue.expected),
+          ? { path: at, message: `no such parameter${didYouMean(own, Object.keys(paramTypes))}`, isName }
+          : expected(at, at === path ? `"${own}", ${issue.expected}` : issue.expected),
       );
     }
   }

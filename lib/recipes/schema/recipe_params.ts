@@ -4,7 +4,7 @@
  * @module
  */
 import { isDate } from "../../time.ts";
-import { didYouMean } from "../../client/nearest.ts";
+import { knownNames, nearest } from "../../client/nearest.ts";
 import { isDecimal } from "../../decimal.ts";
 import { InvalidParamsError, type Issue } from "../../errors.ts";
 import type { CompiledRecipe } from "../compiled.ts";
@@ -87,10 +87,10 @@ export function bindParams(
   for (const [name, value] of Object.entries(given)) {
     if (issues.length >= MOST_ISSUES) break;
     const type = Object.hasOwn(paramTypes, name) ? paramTypes[name] : undefined;
-    const expected = type === undefined
-      ? `no such parameter${didYouMean(name, names)}`
-      : paramFault(type.type, value);
-    if (expected !== undefined) issues.push({ path: [name], value, expected });
+    const expected = type === undefined ? knownParams(name, names) : paramFault(type.type, value);
+    if (expected !== undefined) {
+      issues.push({ path: [name], value: type === undefined ? name : value, expected });
+    }
   }
   for (const name of names) {
     const { required, type } = paramTypes[name]!;
@@ -100,4 +100,12 @@ export function bindParams(
   }
   if (issues.length > 0) throw new InvalidParamsError(`run recipe "${recipe.name}"`, issues);
   return { ...recipe.params, ...given };
+}
+
+/** Returns what is expected in place of a name that is no parameter: the nearest parameter, or all of them. */
+function knownParams(given: string, names: readonly string[]): string {
+  const near = nearest(given, names);
+  return near === undefined
+    ? `a parameter of the recipe${knownNames(given, names)}`
+    : `the parameter "${near}"`;
 }
