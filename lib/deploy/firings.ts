@@ -35,7 +35,7 @@ const everyDay = range(1, 7);
  * Returns the times at which to start a recipe for a schedule.
  *
  * @param now Epoch milliseconds; session times come from about a year before `now` and from all known days after it.
- * @throws {TypeError} If the schedule uses fractions of a minute, which none of these systems supports.
+ * @throws {TypeError} If the schedule has an interval that is not in whole minutes: hsgate deploys no other intervals.
  */
 export function firingsOf(calendars: Calendars, schedule: CompiledSchedule, now: number): Firing[] {
   if (schedule.form === "calendar") return calendarFirings(calendars, schedule, now);
@@ -137,7 +137,7 @@ function everyFirings(
     throw new TypeError(
       `Cannot start it every ${
         everyMs / 1000
-      } s with another system: such systems start a recipe only at whole minutes; use "hsgate schedule"`,
+      } s with another system: hsgate deploys only intervals of whole minutes; use "hsgate schedule"`,
     );
   }
   const minutes = everyMs / MINUTE_MS;

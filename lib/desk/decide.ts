@@ -39,7 +39,7 @@ const isDayOld = ({ sentAt, createdAt }: Intent, now: number): boolean =>
  * Two decisions are about an intent that the broker has accepted. `hasPlaced` names the orders that the conditional
  * order of the intent has placed. `hasEnded` closes the intent, in one of three cases:
  * - The intent is acknowledged, and the lists never showed its orders.
- * - Its order is from an earlier day, and has disappeared from the lists.
+ * - It was sent at least 24 hours ago, and its order has disappeared from the lists.
  * - Its conditional order has triggered, and nothing shows which order it placed.
  *
  * For `hasEnded`, this function checks only the state of the intent, its orders in the store, and its age. It does not
@@ -65,14 +65,15 @@ export async function decideIntent(
       if (mayEnd) return await moveIntent(store, id, { to: "expired", by: "person", at, data });
       throw new TypeError(
         `Cannot end "${id}": it is "${intent.state}"; you can end only an "acknowledged" intent, an ` +
-          "open order of an earlier day, or a conditional order whose placed order is unknown",
+          "open order that was sent at least 24 hours ago, or a conditional order whose placed order is unknown",
       );
     }
     const bare = { childIds: [], forgetsAbsence: true, filled: "0" } as const;
     if ("hasPlaced" in decision) {
       if (!lacksPlaced(intent, changes)) {
         throw new TypeError(
-          `Cannot name the order that "${id}" placed: it is not a conditional order, or its order is known already`,
+          `Cannot name the order that "${id}" placed: it is "${intent.state}"; you can name an order only for a ` +
+            'conditional order that is "working" and whose placed order is unknown',
         );
       }
       const placed = decision.hasPlaced;
@@ -152,8 +153,10 @@ function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean 
 }
 
 /**
- * If a person has named a new order that replaced an amended order, makes the intent that placed the amended order open
- * again. The desk then follows the new order. Does nothing if that intent has not ended.
+ * Opens an ended intent again, so that the desk follows a new order of it: the order that replaced its amended order, and
+ * that a person has named. Does nothing if the intent has not ended.
+ *
+ * @param id The intent that placed the amended order.
  */
 async function followAgain(
   store: Store,

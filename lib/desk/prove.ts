@@ -88,9 +88,9 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
   if (found.length === 0) {
     const early = [...reading.orders.values()].filter((order) => couldBeOwn(order, intent, others));
     if (early.length === 0) return { is: "absent" };
-    const missing = `a person's decision: the orders ${
-      idsOf(early).join(", ")
-    } have its terms, and by the broker's time they were placed before it was sent`;
+    const missing =
+      `a person's decision: by the broker's time, each order with the terms of this intent was placed ` +
+      `before the intent was sent: ${idsOf(early).join(", ")}`;
     return { is: "unprovable", missing };
   }
   const rivals = others.rivals.filter((each) =>
@@ -114,7 +114,7 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
     const names = rivals.map(({ id }) => id).join(", ");
     const missing = `which of the orders ${
       idsOf(contested).join(", ")
-    } belong to it, and which to intent ${names}`;
+    } belong to this intent, and which to intent ${names}`;
     return { is: "partial", orderIds: idsOf(found), missing, isContested: true };
   }
   // If only fills show an order, they show how much was filled, but not how much was ordered. So the sum may be too
@@ -122,7 +122,7 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
   return {
     is: "partial",
     orderIds: idsOf(found),
-    missing: `the rest of it: the lists show only ${idsOf(found).join(", ")}`,
+    missing: `the rest of the quantity: the lists show only ${idsOf(found).join(", ")}`,
   };
 }
 
@@ -296,7 +296,7 @@ export function childrenIn(
   const now = withTermsNow(intent, reading);
   const { quantity = "0" } = termsOf(now);
   const fitting = [...asked.orders.values()].filter((order) => couldBeChild(order, now, others));
-  // An order of another kind of price is only left out if it would be too much.
+  // If the orders exceed the quantity, leave out market orders for a limit intent, and limit orders for a market intent.
   const found = compare(totalOf(fitting), quantity) > 0
     ? fitting.filter(({ orderType }) =>
       orderType === undefined || isUnpriced(orderType) === isUnpriced(termsOf(now).orderType)

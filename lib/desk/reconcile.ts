@@ -323,7 +323,11 @@ async function applyReading(
         if (intent.kind === "amend" && moved.state === "acknowledged") await records.noteAmended(moved);
         return moved;
       });
-      if (typeof now === "string") return `which of the orders belong to it, and which to intent ${now}`;
+      if (typeof now === "string") {
+        return `which of the orders ${
+          verdict.orderIds.join(", ")
+        } belong to this intent, and which to intent ${now}`;
+      }
       if (now.state !== "acknowledged") return undefined; // another process or a late answer has already changed it
       return await follow(deps, now, reading);
     }

@@ -250,8 +250,8 @@ that order with --order.
 
 "ended": the broker accepted the write ("acknowledged"), its lists never show the order,
 and you are sure that the order has ended; --because is required. Use "ended" also for an
-open order of an earlier day that the lists no longer show, and for a conditional order that
-has triggered, if nothing shows which order it placed.`,
+open order that was sent at least 24 hours ago and that the lists no longer show, and for a
+conditional order that has triggered, if nothing shows which order it placed.`,
   flags: resolveFlags,
   without: unconnected,
   exits: [],

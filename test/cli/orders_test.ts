@@ -426,7 +426,7 @@ Deno.test("an unknown order stays unknown, blocks the same order, and a person r
       [["sent"], "write --order ORDER"],
       [["sent", "--order", "x"], "order numbers are digits"],
       [["placed"], "Cannot resolve as placed without its orders: write --order ORDER"],
-      [["placed", "--order", "1"], "it is not a conditional order"],
+      [["placed", "--order", "1"], "you can name an order only for a conditional order"],
       [["maybe"], "write sent, not-sent, placed or ended"],
       [["not-sent", "--because", "so", "--order", "1"], "Cannot use --order with not-sent"],
     ] as const

@@ -137,7 +137,7 @@ Deno.test("judge() assigns no order that, by the broker's time, was placed befor
   assertEquals(verdict.is, "unprovable");
   assertStringIncludes(
     "missing" in verdict ? verdict.missing : "",
-    "a person's decision: the orders 1 have its terms",
+    "a person's decision: by the broker's time, each order with the terms of this intent was placed before the intent was sent: 1",
   );
   // judge() still finds the intent's own order beside the earlier order.
   assertEquals(judge(intent(), readingWith(early, order("2")), alone), { is: "sent", orderIds: ["2"] });
@@ -171,7 +171,11 @@ Deno.test("judge() adds up the parts of a split order, and never counts more tha
   const part = (id: string, quantity: string) => order(id, { quantity });
   const three = [part("1", "300"), part("2", "300"), part("3", "100")];
   assertEquals(judge(large, readingWith(...three), alone), { is: "sent", orderIds: ["1", "2", "3"] });
-  assertEquals(judge(large, readingWith(...three.slice(1)), alone).is, "partial");
+  assertEquals(judge(large, readingWith(...three.slice(1)), alone), {
+    is: "partial",
+    orderIds: ["2", "3"],
+    missing: "the rest of the quantity: the lists show only 2, 3",
+  });
   assertEquals(judge(large, readingWith(...three, part("4", "100")), alone).is, "ambiguous");
 });
 
@@ -192,7 +196,10 @@ Deno.test("judge() does not assign an order that may be a missing part of anothe
     among([split], owners),
   );
   assertEquals(verdict.is, "partial");
-  assertStringIncludes(String("missing" in verdict && verdict.missing), "split");
+  assertEquals(
+    "missing" in verdict && verdict.missing,
+    "which of the orders 3 belong to this intent, and which to intent split",
+  );
   // The same for the split order: it must not take the lost order as its last part.
   const missing = judge(
     split,

@@ -688,7 +688,11 @@ deskTest(
     await assertRejects(() => decide({ hasEnded: true }), TypeError, 'it is "filled"');
     const { orderId: ordinary } = await trader.orders.place(OTHER);
     const other = await last();
-    await assertRejects(() => desk.decide(other.id, { hasPlaced: [child] }, "ann"), TypeError, "conditional");
+    await assertRejects(
+      () => desk.decide(other.id, { hasPlaced: [child] }, "ann"),
+      TypeError,
+      'it is "acknowledged"; you can name an order only for a conditional order that is "working"',
+    );
     await pass(10_000);
     await assertRejects(() => desk.decide(other.id, { hasEnded: true }, "ann"), TypeError, 'is "working"');
     await assertRejects(() => decide({ hasPlaced: [ordinary] }), TypeError, `belongs to intent ${other.id}`);
@@ -696,7 +700,7 @@ deskTest(
 );
 
 deskTest(
-  "if the lists no longer show an order, a person can end its intent on a later day, but not on the order's own day",
+  "if the lists no longer show an order, a person can end its intent 24 hours after the intent was sent, but not earlier",
   async (testAccount) => {
     const { trader, client, open, clock, last, pass } = testAccount;
     const { orderId } = await trader.orders.place(ORDER);
