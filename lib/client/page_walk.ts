@@ -392,7 +392,8 @@ class NumberWalk<Row> extends PageWalk<Row> {
       return "last";
     }
     if (last === "mark" && isMarked) return "last";
-    // After a short page before the last one, ignore the total: the server may count pages of another size.
+    // If a page that is not the last is short, ignore the total from then on: the server may have computed it with the
+    // requested page size.
     if (this.#total !== undefined && !this.#isCapped) {
       if (wanted >= this.#total) return "last";
       this.#isCapped = isShort;

@@ -492,8 +492,9 @@ class Walker {
     const came = [wire, ...aliases].map((name) => Object.hasOwn(value, name) ? value[name] : undefined)
       .find((each) => each !== undefined);
     if (came === null || came !== undefined && (came !== "" || !key)) return;
-    // A socket leaves out a member with its default value, and its message has no field for a member with `gap`.
+    // The messages of a socket have no field for a member with `gap`.
     if (this.#over === "socket" && gap !== undefined) return;
+    // The messages of a socket leave out members that have their default values.
     const breaks = key === true && this.#over !== "socket" && !(type.isList && came === undefined);
     const inner = path === "" ? wire : `${path}.${wire}`;
     this.#parents.set(inner, path);

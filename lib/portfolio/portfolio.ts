@@ -41,11 +41,17 @@ export interface PortfolioHolding {
   price?: Decimal;
   /** Time of the quote, ISO 8601 in UTC. */
   quotedAt?: string;
-  /** Price times quantity. The value of a future is its profit, because nobody pays the price of a future. */
+  /**
+   * Price times quantity, for an option also times its multiplier. The value of a future is its profit, because nobody
+   * pays the price of a future.
+   */
   value?: Decimal;
   /** Profit since the close of the previous day, without fees; zero until the listing trades today. */
   dayProfit?: Decimal;
-  /** Profit of the held quantity since it was bought: price minus cost price, times quantity. */
+  /**
+   * Profit of the held quantity since it was bought: price minus cost price, times quantity, for an option or a future
+   * also times its multiplier.
+   */
   profit?: Decimal;
   /** Why a member is absent. */
   missing?: string;
@@ -255,7 +261,7 @@ async function fillsOfToday(
     : await client.fills.history({ market, ...past }, call).toArray();
 }
 
-/** Returns the market whose day the broker's lists show; `undefined` for the futures, which have separate lists. */
+/** Returns the market's name for the functions of `broker_lists.ts`; they use `undefined` for futures. */
 const listOf = (market: PortfolioPlace): Market | undefined => market === "futures" ? undefined : market;
 
 const keyOf = (market: PortfolioPlace, symbol: string) => `${market} ${bareCode(symbol)}`;

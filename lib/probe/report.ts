@@ -150,9 +150,9 @@ export function shapesOf({ calls }: ProbeReport): AnswerShape[] {
 const LEAST_VALUE = 3;
 
 /**
- * Returns the report without values of the account. A report names the members of answers, but not their values. So a
- * value can be in it only if the broker used the value as the name of a member. The result has only the length of such
- * a name.
+ * Returns the report without values of the account. A report contains the names of members, and of their values only the
+ * short codes of code tables. So any other value can be in it only if the broker used the value as the name of a member.
+ * The result has only the length of such a name.
  *
  * @param values The values to look for: every text and number that the broker sent, and the secrets of the settings.
  */

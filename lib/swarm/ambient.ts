@@ -2,9 +2,9 @@
  * Replaces clocks, timers, random numbers, sockets and files for code that runs in a process of a world. Code outside
  * of every process, such as the program that runs the world, keeps the real ones.
  *
- * Packages that use these globals get the virtual ones, too. So no part of the system can reach the real time, the real
- * network or real randomness. If code of the world calls such a function, and its process is unknown, `world.leaks`
- * records the call.
+ * Packages that use these globals get the virtual ones, too. So no process can reach the real time, the real network or
+ * real randomness. If code of the world calls such a function, and its process is unknown, `world.leaks` records the
+ * call. `Date` is an exception: it then returns the real time, and nothing is recorded.
  *
  * @module
  */

@@ -151,7 +151,7 @@ export class Disk implements Disposable {
 
 function aboutOf(sql: string): Omit<StatementEffects, "db"> {
   const isOfDesk = /^\s*(insert into|update|delete from) (intent|halt)\b/i.test(sql);
-  // The id of the intent is the value at this place among the values of the statement.
+  // `at` is the number of the placeholder that has the intent's id, counted from 1.
   const before = /^\s*update intent set [^]*? where id = (?=\?)|^\s*insert into intent \(id,/i.exec(sql);
   const at = before?.[0].split("?").length;
   const intentOf = (values: readonly unknown[]) => at === undefined ? undefined : values[at - 1];
@@ -208,7 +208,8 @@ const WAL_HEADER = 32;
  * Returns the files that a power cut leaves when it strikes during a commit. A part of what the commit has written to
  * the log is missing. If the store does not wait for the disk at each commit, earlier commits are missing, too.
  *
- * @param part Fraction of the commit's bytes that is written, at least 0 and below 1.
+ * @param part Fraction that is written, at least 0 and below 1: of the commit's bytes, or of the log before the commit
+ * if the store does not wait for the disk.
  * @returns `undefined` if the commit has written less than two bytes to the log, or has also changed the database.
  */
 export function tornStore(

@@ -1,5 +1,5 @@
 /**
- * Decides the cases that the broker's lists cannot prove: some intents may wait for a person, and some may have an
+ * Finds the intents whose outcome the broker's lists cannot prove. Such an intent may wait for a person, or may have an
  * order that the owner placed.
  *
  * @module
@@ -109,13 +109,13 @@ function isHiddenByOwner(
 }
 
 /**
- * Returns whether the desk has recorded an order of the owner as an order of an intent, and nobody could notice this
- * mistake. The owner placed an order with the intent's terms before the lists showed the intent's own order. In
- * addition, one of three things happened:
- * - The owner amended the intent's own order. Then the owner's other order may have only the quantity that the intent
- *   still lacks.
+ * Returns whether the desk has recorded an order of the owner as an order of an intent, and could not avoid this
+ * mistake. The owner's order has the intent's terms, and the lists showed it before the intent's own order. This
+ * function does not check the terms and the times. It returns true in three cases:
  * - The intent's request never reached the broker.
  * - The request reached the broker only after the desk had recorded the owner's order as the intent's order.
+ * - The owner amended the intent's own order. Then the owner's other order may have only the quantity that the intent
+ *   still lacks.
  */
 export function isMistakenFor(
   { id, orderIds }: Intent,

@@ -97,7 +97,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Returns a day early enough for this number of trading days. */
+/** Returns a start date with at least this number of trading days before NOW. */
 function firstDay(days: number): string {
   return new Date(NOW - (days * 1.6 + 10) * 86_400_000).toISOString().slice(0, 10);
 }

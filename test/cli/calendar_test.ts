@@ -71,7 +71,8 @@ Deno.test("calendar rejects a range that is partly outside the coverage, and nam
       "2017-12-29",
     ]]
   ) {
-    const { code, out, err } = await cli(["calendar", "XHKG", "--from", from!, "--to", to!, "--json"]); // each case has three days
+    // Each case has three dates, so `from` and `to` are defined.
+    const { code, out, err } = await cli(["calendar", "XHKG", "--from", from!, "--to", to!, "--json"]);
     assertEquals([code, JSON.parse(out).error.class], [2, "CalendarUnknownError"]);
     assertStringIncludes(err, `whether XHKG trades on ${day}: the calendar covers 2018-01-01 to 2027-12-31`);
   }

@@ -48,7 +48,7 @@ Deno.test("check lists the next ten slots, the holidays between them, and the cl
     },
   ]);
   assertEquals(first.next.filter(({ skipped }: { skipped?: string }) => skipped === undefined).length, 10);
-  // 02:30 does not exist on 8 March 2026 nor on 14 March 2027; it runs at the first instant after the gap.
+  // 02:30 does not exist on 8 March 2026 and on 14 March 2027. The recipe runs at the first instant after the gap.
   assertEquals(second.clockChanges, [
     {
       schedule: "main",

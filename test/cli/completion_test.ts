@@ -221,7 +221,7 @@ Deno.test("completion names the symbols of the store in the working folder, read
     "create view intent as with recursive n(i) as (select 1 union all select i + 1 from n) select i as id, i as params from n",
   );
   assertEquals(await words(foreign.path), []);
-  // Nor does it evaluate a column that is computed, or read other tables than those of a store.
+  // Completion does not evaluate a computed column, and reads no table whose columns differ from those of a store.
   const slow = "hex(zeroblob(9000000))";
   db.exec(
     `drop view intent; create table intent (id, created_at, params as (${slow} || '"symbol":"AAPL"')); ` +

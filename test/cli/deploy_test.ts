@@ -82,7 +82,7 @@ await import(Deno.args[0]);
   return dir;
 }
 
-/** Inserts the row of a schedule that a scheduler saw six days ago, so that each start lists the latest slot. */
+/** Inserts a schedule row with a watermark six days ago, so that the next start finds the latest slot due. */
 async function seen(store: Store, file: string): Promise<void> {
   const { schedules: [schedule] } = await loadRecipe(file, { now: Date.now });
   await store.run(

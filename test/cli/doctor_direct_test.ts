@@ -461,7 +461,7 @@ Deno.test("doctor skips the trade connection if no trade password is set", async
   assertStringIncludes(found.of("trade login"), "no trade password is set; market data works without");
 });
 
-Deno.test("doctor says that a server behind the platform is closed", async () => {
+Deno.test("doctor says that the port of the trade server is closed", async () => {
   await using at = await world();
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname } = new URL(request.url);

@@ -59,7 +59,7 @@ Deno.test("export day-book names the lists that it did not read, and --accounts 
   assertStringIncludes(wrong.err, 'Cannot use --accounts "stocks": expected one of securities, futures');
 });
 
-Deno.test("export day-book says why a day is provisional if nothing confirms it", async () => {
+Deno.test("export day-book says why an empty day is provisional if nothing confirms that it is empty", async () => {
   await using exported = exporting(0);
   exported.broker.answer = ({ key }) =>
     key.startsWith("TradeQueryMarginFundInfo") ? refusal("1008 call failed") : undefined;

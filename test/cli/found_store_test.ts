@@ -307,7 +307,10 @@ Deno.test("trust shows unfinished runs, queued notices, unfinished order writes 
   assertEquals([runs.code, JSON.parse(runs.out).length], [0, 1], runs.err);
 });
 
-/** Changes of a store's schema that hsgate never makes. Each of them could keep a reader busy. */
+/**
+ * Changes of a store's schema that hsgate never makes. The view and the column could keep a reader busy. The trigger and
+ * the index do their work when a program writes.
+ */
 const foreign: Readonly<Record<string, string>> = {
   "a view in place of a table": `pragma foreign_keys = off; drop table run; create view run as
     with recursive n(i) as (select 1 union all select i + 1 from n) select i as run_key, 'due' as state from n`,

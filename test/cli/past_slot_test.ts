@@ -11,7 +11,10 @@ steps:
 `;
 const SUNDAY = Date.parse("2025-08-17T12:00:00+08:00");
 
-/** A folder of recipes, and a broker with trades on the three days before `start`. For both, the time is `start`. */
+/**
+ * A folder of recipes, and a broker with trades on the three days before `start`. The clocks of the broker and of the
+ * command line show `start`.
+ */
 async function at(start: number, recipes: Record<string, string>) {
   const clock = new ManualClock(start);
   const gateway = await simulate({ fillsPerDay: 3, days: 3, clock });

@@ -141,7 +141,7 @@ Deno.test("run reports the state of a slot's run that began earlier, also in ano
     assertEquals(ended, code, out);
     assertStringIncludes(out, words);
   }
-  // Another recipe of the account waits for the same decision until its own limit.
+  // Another recipe of the account waits, up to its own limit, until a person resolves the unknown write.
   await set("state = 'unknown', reason = 'write', holder = null, lease_until = null");
   const other = `${dir.path}/other.yaml`;
   const held = await cli(["run", other, "--store", path, "--wait", "0"], {

@@ -362,12 +362,12 @@ const refusals: [string, World, string][] = [
     "priceCollar (HSGATE_PRICE_COLLAR): expected a percentage above 0%",
   ],
   [
-    "a near miss among the keys",
+    "a name that is similar to a setting's name",
     { files: { "hsgate.yaml": "gatewayURI: http://127.0.0.1:1" } },
     'hsgate.yaml: expected the setting "gatewayUrl", got "gatewayURI"',
   ],
   [
-    "a part of a key",
+    "a name that is only part of a setting's name",
     { files: { "hsgate.yaml": "password: abc" } },
     'hsgate.yaml: expected the setting "tradePassword", got "password"',
   ],

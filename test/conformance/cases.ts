@@ -1,6 +1,7 @@
 /**
- * Describes every gateway operation, written by hand from the API document: path, parameters in the broker's spelling,
- * and members of the answer. Nothing here is taken from the catalogue.
+ * Describes every gateway operation: path, parameters in the broker's spelling, and members of the answer. Written by
+ * hand from the API document; operations that the document lacks come from other sources. Nothing here is taken from the
+ * catalogue.
  *
  * @module
  */
@@ -805,7 +806,7 @@ export function casesOf(made: Made): Case[] {
         brokerAskList: [{ level: "number", item: "text", type: "number" }],
         brokerBidList: [{ level: "number", item: "text", type: "number" }],
       },
-      // 2.3: an entry without a broker (83) has no name.
+      // 2.3: an entry of type 83 is a price level, not a broker, so it has no name.
       same: [
         ["asks.0.broker", "brokerAskList.0.item"],
         ["bids.0.broker", "brokerBidList.0.item"],

@@ -119,7 +119,7 @@ deskTest(
 );
 
 deskTest(
-  "a halt stops an execution that only waits, which cancels nothing and says that its order may be open",
+  "a halt stops a waiting execution; the execution cancels nothing and reports that its order may be open",
   async (testAccount) => {
     const { store, clock } = testAccount;
     const plan = await planAt(testAccount.client, [PURCHASE]);

@@ -116,7 +116,7 @@ storeTest(
     const ended = { state: "stopped" as const, reason: "deadline", at: 3_000, report };
     assertEquals(await endPlan(store, key, { ...ended, holder: "one" }), false);
     assertEquals(await endPlan(store, key, { ...ended, holder: "two" }), true);
-    // A stopped plan begins again only with a valid approval, and then gets a new deadline.
+    // Its approval has expired. After a new approval, the plan begins again with a new deadline.
     assertEquals(await codeOf(() => beginPlan(store, key, { ...other, at: 4_000 })), "plan-not-approved");
     await approvePlan(store, key, { ...approval, at: 3_500, until: 5_000 });
     const again = await beginPlan(store, key, { ...other, at: 4_000 });

@@ -299,7 +299,7 @@ Deno.test("notify sends mail to a server, with a message id computed from the st
   listener.close();
 });
 
-Deno.test("notify sends no mail without a login if the recipe names a user, even if the server offers no login", async () => {
+Deno.test("notify fails and sends no mail if the recipe names a user and the server refuses the login or offers none", async () => {
   for (const refusal of ["502 not implemented", "535 wrong"]) {
     const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
     const received = takeMail(listener, refusal);
@@ -585,7 +585,7 @@ Deno.test("convert-report lets other work run after each row of large cells, and
     }
     assert(turns >= rows, `${to}: ${turns} turns`);
   }
-  // Control: the pieces of JSON are the text that would be written at once.
+  // Control: the JSON file written piece by piece equals one `JSON.stringify` of all rows.
   const whole = JSON.stringify(Array.from({ length: rows }, () => ({ cell })), null, 2);
   assert(Deno.readTextFileSync(`${folder.path}/b.json`) === `${whole}\n`);
   await Deno.writeTextFile(`${folder.path}/d.jsonl`, `{"cell":"${cell}","more":"${cell}"}\n`);

@@ -94,7 +94,7 @@ testBoth(
         const client = await context.client();
         b.machine.sleep(MINUTE);
         await client.orders.place(ORDER);
-        b.machine.sleep(6 * HOUR); // 16:00, ten minutes after the window closed
+        b.machine.sleep(6 * HOUR); // 16:01, eleven minutes after the window closed
         await client.orders.place(ORDER).catch((error) => void refused.push(error.message));
       })],
     });

@@ -1,4 +1,6 @@
-/** Tests every fault on the platform's sockets. The count of each fault shows that it happened. */
+/**
+ * Tests every fault on the platform's sockets. A test checks the count of a fault, or an effect that only this fault has.
+ */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { verify } from "node:crypto";
@@ -470,7 +472,7 @@ Deno.test("socket fault cut-push closes the connections of its kind of push, at 
   faults.arm({ kind: "cut-push", push: "quote", bytes: 170 });
   platform.round();
   assertEquals(await hq.rest(), 170);
-  // A fault that is armed without a connection strikes the next one.
+  // If no connection is open when the fault is armed, the fault closes the next connection.
   faults.arm({ kind: "cut-push" });
   using next = await SocketClient.connect(info.hqServer, info, token);
   await next.request(REQUEST.initConnect, "InitConnectReq", [[1, "d"]], { serial: 0 });

@@ -81,7 +81,7 @@ Deno.test("a stopped platform: the check rejects a write before it is sent, and 
   }, once);
   await client.account.funds({ market: "hk" });
   await child.stop();
-  await wait(60); // longer than the time after which a write is preceded by a check
+  await wait(60); // longer than `idleMs`, so the client checks the link before the next write
   const write = await assertRejects(() => client.orders.place(ORDER), TransportError);
   assertEquals([write.code, write.operation], ["dead-link", "orders.place"]);
   child.resume();

@@ -340,7 +340,7 @@ Deno.test("a small gzip answer that is huge unpacked is not unpacked", async () 
   assertEquals(asked, ["identity", "identity"]);
 });
 
-Deno.test("readText() counts unpacked bytes, whatever length a compressed answer has", async () => {
+Deno.test("readText() counts unpacked bytes, and ignores the length that a compressed answer declares", async () => {
   const headers = { "content-encoding": "gzip", "content-length": "10" };
   await assertRejects(() => readText(new Response("x".repeat(101), { headers }), 100), TooLargeError);
   assertEquals(await readText(new Response("x".repeat(100), { headers }), 100), "x".repeat(100));
@@ -399,7 +399,7 @@ for (const [how, headOf] of Object.entries(largeHeads)) {
   });
 }
 
-Deno.test("a long answer to a write is read when it is short enough, however it is cut into pieces", async () => {
+Deno.test("an answer to a write just below the size limit is read, in one piece, in chunks, or after an interim answer", async () => {
   const body = JSON.stringify({ ok: true, err: "", data: "1234567", note: "x".repeat(900_000) });
   const half = body.length >> 1;
   const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;

@@ -22,7 +22,11 @@ export interface Source {
   pages: AsyncIterable<Page<AnyRow>>;
   /** Returns whether paging reached the end. */
   isComplete: () => boolean;
-  /** Returns why rows may be missing after the last one; `undefined` if the broker has confirmed the end. */
+  /**
+   * Returns why rows may be missing after the last one. Returns `undefined` if the broker has confirmed the end, or has
+   * left out the list ({@linkcode isLeftOut}). Always returns `undefined` for a list that comes in one answer, even if
+   * it has as many rows as its {@linkcode ListSpec.cap}.
+   */
   unproven: () => string | undefined;
   /**
    * Returns whether the answer had no list. Some servers leave out empty lists, so this does not prove an error.

@@ -75,8 +75,7 @@ function shownIndex(asset: Asset, at: number): number {
   const { timeline, lastIndex, session } = asset;
   const index = Math.max(0, Math.min(timeline.indexAt(at), lastIndex));
   const next = timeline.days[index + 1];
-  // Only the regular hours show the next day early: the sessions outside of them follow the ex-dates of their regular
-  // days.
+  // Only the regular hours switch to the ex-date early. A session outside them switches when that session itself begins.
   if (asset.reference === undefined || session !== undefined) return index;
   if (next === undefined || at < actionsAt(next)) return index;
   return asset.reference(index + 1) === asset.bar(index).close ? index : index + 1;

@@ -14,9 +14,9 @@
  * Odd lots of Hong Kong have a market of their own, which `odd_lots.ts` describes.
  *
  * A fill never exceeds what the market offers. The volume of a level of the book can be taken once, and is on offer
- * again only after the market has traded at its price or beyond it. Of the part of a trade that is left after the
- * volume ahead, the account's orders get a quarter, but at least one lot. A real queue would give more, so a program
- * meets partial fills more often here.
+ * again only after the market has traded at its price or beyond it. A trade first serves the volume ahead. The account's
+ * orders get a quarter of the rest, but at least one lot if the rest is that large. A real queue would give more, so a
+ * program meets partial fills more often here.
  *
  * @module
  */
