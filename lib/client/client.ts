@@ -191,13 +191,20 @@ function withoutOrders(inner: Transport, why: string): Transport {
       return await inner.raw(group, name, params, options);
     },
   };
-  // Transports have further members of their own, and private ones that only their own object can use.
-  return new Proxy(inner, {
+  const bound = new WeakMap<object, unknown>();
+  // Transports have further members of their own, and private ones that only their own object can use. The proxy has an
+  // empty target, because the members of a frozen one could not be replaced.
+  return new Proxy({} as Transport, {
     get(_, name) {
       if (name === "call" || name === "raw") return own[name];
       const member = Reflect.get(inner, name, inner);
-      return typeof member === "function" ? member.bind(inner) : member;
+      if (typeof member !== "function") return member;
+      if (!bound.has(member)) bound.set(member, member.bind(inner));
+      return bound.get(member);
     },
+    set: (_, name, value) => Reflect.set(inner, name, value, inner),
+    has: (_, name) => name in inner,
+    getPrototypeOf: () => Reflect.getPrototypeOf(inner),
   });
 }
 

@@ -202,9 +202,11 @@ export function dayInHistory(market: string | undefined, at: number): string | u
   if (market !== undefined) return dayOfLists(market, at);
   const { hour, minute } = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO("Asia/Hong_Kong");
   const time = hour * 60 + minute;
-  // Between the sessions, the broker may count an order for either day.
-  if (time >= DAY_ENDS && time < NIGHT_BEGINS) return undefined;
   const today = dateAt(at, "Asia/Hong_Kong");
+  const session = builtInCalendars.sessionOn("XHKG", today);
+  const hasClosed = typeof session !== "string" && at >= session.closeAt;
+  // Between the sessions, the broker may count an order for either day.
+  if ((hasClosed || time >= DAY_ENDS) && time < NIGHT_BEGINS) return undefined;
   let day = time < DAY_ENDS ? today : addDays(today, 1);
   while (typeof builtInCalendars.sessionOn("XHKG", day) === "string") {
     if (day > addDays(today, LONGEST_CLOSURE)) return undefined; // after the last day of the calendar
@@ -299,21 +301,25 @@ export async function readLists(
     }
     if ("from" in params && days.from !== daysNow().from) tooShort.push(name);
   };
+  const { optional = [] } = place;
   const lacking: string[] = [];
-  for (const name of place.lists) {
+  const readOrLack = async (name: string, isOptional: boolean) => {
     try {
       await read(name);
     } catch (error) {
-      if (place.optional?.includes(name) !== true || !isRefusal(error)) throw error;
+      if (!isOptional || !isRefusal(error)) throw error;
       lacking.push(name);
     }
-  }
+  };
+  for (const name of place.lists) await readOrLack(name, optional.includes(name));
   for (const name of tooShort.splice(0)) await read(name);
   const isEmptied = () => [beganAt, now(), now() + (aheadMs ?? 0)].some((at) => mayBeEmptied(market, at));
   const later = withHistory || dayOfLists(market, since ?? beganAt) < lastDay() || isEmptied()
     ? laterLists(place.lists).filter((name) => !place.lists.includes(name))
     : [];
-  for (const name of new Set(later)) await read(name);
+  // The history of an optional list is optional too.
+  const needed = laterLists(place.lists.filter((name) => !optional.includes(name)));
+  for (const name of new Set(later)) await readOrLack(name, !needed.includes(name));
   const lists = [...new Set([...place.lists, ...later])].filter((name) => !lacking.includes(name));
   return { beganAt, endedAt: now(), aheadMs, orders, lists };
 }

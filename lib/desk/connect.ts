@@ -182,5 +182,8 @@ export function createClient(
   transport: Transport,
   { store, ...options }: ClientOptions & { store?: false } = {},
 ): Client {
-  return createBare(transport, store === false ? options : { noOrders: NO_STORE, ...options });
+  return createBare(
+    transport,
+    store === false ? options : { ...options, noOrders: options.noOrders ?? NO_STORE },
+  );
 }

@@ -6,7 +6,7 @@
  */
 import { addDays, dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
-import { compare, sumOf } from "../decimal.ts";
+import { add, compare, subtract, sumOf } from "../decimal.ts";
 import {
   ALGO_LIST,
   childrenOfAlgo,
@@ -120,7 +120,7 @@ export async function ownerIn(
 /** Returns whether an intent may have orders that are not recorded as its own yet. */
 function mayHaveMore(intent: Intent, reading: ListReading): boolean {
   if (["sent", "unknown", "ambiguous"].includes(intent.state)) return true;
-  if (intent.operation === "algo.place") return readAlgos.get(reading)?.has(intent.id) !== true;
+  if (intent.operation === "algo.place") return readAlgos.get(reading)?.get(intent.id)?.areAllKnown !== true;
   if (placesOthers(intent)) {
     const rows = intent.orderIds.map((id) => reading.orders.get(id));
     const isPending = rows.every((row) => row !== undefined && row.state !== "triggered");
@@ -198,7 +198,7 @@ export async function follow(
   const missing = await moveByRows(records, known, { seen, childIds, reading });
   if (missing !== undefined) return missing;
   const hidden = childIds.filter((id) => !reading.orders.has(id));
-  if (hidden.length > 0 && seen.every(hasEnded) && isOfEarlierDay(intent, reading.beganAt)) {
+  if (hidden.length > 0 && seen.every(hasEnded)) {
     return `order ${hidden.join(", ")}, which it has placed, in the broker's lists`;
   }
   const isUnclear = intent.kind === "place" && childIds.length === 0 &&
@@ -222,8 +222,10 @@ async function moveByRows(
     reading: ListReading;
   },
 ): Promise<string | undefined> {
-  const { owners } = await intentsForReading(records, reading);
-  const counted = rowsThatCount(seen, childIds, { reading, owners });
+  const { open, owners } = await intentsForReading(records, reading);
+  // An intent that has ended finds no further orders.
+  const isFollowed = (orderId: string) => open.some(({ id }) => id === owners.get(orderId)?.intent);
+  const counted = rowsThatCount(seen, childIds, { reading, isFollowed });
   if (counted === undefined) return undefined;
   const hasCancelled = counted.some(({ state }) => state === "cancelled");
   const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records, reading) : [];
@@ -298,43 +300,47 @@ async function amendedOrders(records: Records, reading: ListReading): Promise<st
 /**
  * Returns the rows that show the results of orders; `undefined` if a row is missing.
  * - For a triggered conditional order, these are the rows of the orders that it has placed. While these are unknown,
- *   the conditional order counts as working, because a trigger is not a fill. The orders of a conditional order made
- *   elsewhere are never known, so it counts as ended without a fill.
+ *   the conditional order counts as working, because a trigger is not a fill. If no open intent has placed the
+ *   conditional order, its orders are never known, and it counts as ended without a fill.
  * - An algorithmic order that has ended counts as open until the orders that it has placed have ended too: they can
  *   still be filled.
  */
 function rowsThatCount(
   seen: readonly SeenOrder[],
   childIds: readonly string[],
-  { reading, owners }: { reading: ListReading; owners: Owners },
+  { reading, isFollowed }: { reading: ListReading; isFollowed(orderId: string): boolean },
 ): SeenOrder[] | undefined {
   const isTriggered = ({ state }: SeenOrder) => state === "triggered";
-  const ended = seen.find((row) => row.lists.includes(ALGO_LIST) && hasEnded(row));
-  if (ended === undefined && !seen.some(isTriggered)) return [...seen];
+  const algos = seen.filter(({ lists }) => lists.includes(ALGO_LIST));
+  const haveAlgosEnded = algos.length > 0 && algos.every(hasEnded);
+  if (!haveAlgosEnded && !seen.some(isTriggered)) return [...seen];
   const children = childIds.flatMap((id) => reading.orders.get(id) ?? []);
   if (children.length < childIds.length) return undefined;
-  if (ended !== undefined) {
-    const now = childIds.length === 0 ? ended : endOfAlgo(ended, children);
-    return seen.map((row) => row === ended ? now : row);
+  if (haveAlgosEnded) {
+    const isOpen = !children.every(hasEnded);
+    const missing = subtract(
+      sumOf(children.map(({ filled }) => filled)),
+      sumOf(algos.map(({ filled }) => filled)),
+    );
+    if (!isOpen && compare(missing, "0") <= 0) return [...seen];
+    // The rows of the algorithmic orders can lag behind those of the orders that they have placed.
+    const [first] = algos;
+    return seen.map((row): SeenOrder => {
+      if (!algos.includes(row)) return row;
+      const filled = row === first && compare(missing, "0") > 0 ? add(row.filled, missing) : row.filled;
+      const isFilled = algos.length === 1 && row.quantity !== undefined && compare(filled, row.quantity) >= 0;
+      return { ...row, filled, ...(isOpen ? { state: "working" } : isFilled && { state: "filled" }) };
+    });
   }
   const placed = children.length > 0 ? children : seen.filter(isTriggered).map((row): SeenOrder => ({
     ...row,
-    state: owners.has(row.orderId) ? "working" : "expired",
+    state: isFollowed(row.orderId) ? "working" : "expired",
     filled: "0",
   }));
   return [...seen.filter((row) => !isTriggered(row)), ...placed];
 }
 
 const hasEnded = ({ state }: SeenOrder): boolean => state !== undefined && endedStates.includes(state);
-
-/** Returns the row of an algorithmic order that has ended, with what the orders that it has placed have become. */
-function endOfAlgo(row: SeenOrder, children: readonly SeenOrder[]): SeenOrder {
-  const filledByChildren = sumOf(children.map((child) => child.filled));
-  const filled = compare(filledByChildren, row.filled) > 0 ? filledByChildren : row.filled;
-  if (!children.every(hasEnded)) return { ...row, filled, state: "working" };
-  const isFilled = row.quantity !== undefined && compare(filled, row.quantity) >= 0;
-  return { ...row, filled, ...isFilled && { state: "filled" } };
-}
 
 /** Returns the known orders that an intent's orders have placed. Records new ones. */
 async function childIdsOf(
@@ -378,8 +384,15 @@ async function recordChildren(
   });
 }
 
-/** The algorithmic orders whose orders were read after a reading of the lists, by the ids of their intents. */
-const readAlgos = new WeakMap<ListReading, Map<string, readonly string[]>>();
+/** The orders that an algorithmic order has placed. */
+interface AlgoChildren {
+  childIds: readonly string[];
+  /** False if the broker refused the list of these orders, so that further ones may be unknown. */
+  areAllKnown: boolean;
+}
+
+/** What was read about algorithmic orders after a reading of the lists, by the ids of their intents. */
+const readAlgos = new WeakMap<ListReading, Map<string, AlgoChildren>>();
 
 /**
  * Records the orders that an algorithmic order has placed on the day of its request and on the day of the reading.
@@ -391,7 +404,7 @@ async function recordAlgoChildren(
   reading: ListReading,
 ): Promise<readonly string[]> {
   const read = readAlgos.get(reading)?.get(intent.id);
-  if (read !== undefined) return read;
+  if (read !== undefined) return read.childIds;
   const { market = "" } = termsOf(intent);
   const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, reading.beganAt)]);
   const lists: (readonly string[] | undefined)[] = [];
@@ -399,11 +412,8 @@ async function recordAlgoChildren(
     for (const date of days) lists.push(await childrenOfAlgo(client, { orderId, market, date }));
   }
   const childIds = await recordChildren(records, intent, lists.flatMap((list) => list ?? []));
-  // If the broker refuses the list, further orders may be unknown.
-  if (!lists.includes(undefined)) {
-    const algos = readAlgos.get(reading) ?? new Map<string, readonly string[]>();
-    readAlgos.set(reading, algos.set(intent.id, childIds));
-  }
+  const algos = readAlgos.get(reading) ?? new Map<string, AlgoChildren>();
+  readAlgos.set(reading, algos.set(intent.id, { childIds, areAllKnown: !lists.includes(undefined) }));
   return childIds;
 }
 

@@ -21,7 +21,7 @@ import {
 } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 import type { Owner } from "./queries.ts";
-import { isConditional, isSameSide, isUnpriced, placesOthers, priceOf, targetsOf, termsOf } from "./terms.ts";
+import { isConditional, isSameSide, placesOthers, priceOf, targetsOf, termsOf } from "./terms.ts";
 
 /** What one reading proves about an unresolved intent. */
 export type Verdict =
@@ -295,13 +295,7 @@ export function childrenIn(
 ): readonly string[] | undefined {
   const now = withTermsNow(intent, reading);
   const { quantity = "0" } = termsOf(now);
-  const fitting = [...asked.orders.values()].filter((order) => couldBeChild(order, now, others));
-  // If the orders exceed the quantity, leave out market orders for a limit intent, and limit orders for a market intent.
-  const found = compare(totalOf(fitting), quantity) > 0
-    ? fitting.filter(({ orderType }) =>
-      orderType === undefined || isUnpriced(orderType) === isUnpriced(termsOf(now).orderType)
-    )
-    : fitting;
+  const found = [...asked.orders.values()].filter((order) => couldBeChild(order, now, others));
   if (found.some(isOnlyInFills)) return undefined;
   const rivals = others.rivals.filter(({ id }) => id !== intent.id);
   if (found.some((order) => rivals.some((each) => couldBelong(order, each, others)))) return undefined;

@@ -4,6 +4,7 @@ import { connect, createClient, gateway } from "../../mod.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import { findOperation } from "../../lib/operations/mod.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
+import { memory } from "../../lib/transports/memory.ts";
 import { openSimulatedAccount, ORDER } from "../conformance/simulated_account.ts";
 import { temporaryFolder } from "../runner/support.ts";
 import { directOptions } from "../support/direct_client.ts";
@@ -62,6 +63,12 @@ Deno.test("a direct client without a store keeps its connection and its transpor
   for (const write of tries) assertEquals((await assertRejects(write, BrokerError)).code, "no-store");
   assert((await client.account.funds({ market: "hk" })).totalAssets !== undefined);
   assertEquals(typeof client.transport.events, "function");
+  assertEquals(client.transport.events, client.transport.events);
+  assertEquals(["states" in client.transport, "sends" in client.transport], [true, false]);
+  // Nothing except `store: false` allows orders, and a frozen transport works too.
+  const made = createClient(Object.freeze({ ...memory(() => "") }), { noOrders: undefined });
+  const error = await assertRejects(() => made.transport.raw("trade", "TradeEntrust", {}, {}), BrokerError);
+  assertEquals(error.code, "no-store");
 });
 
 Deno.test("connect() refuses an option that does not exist, and does not show its value", async () => {

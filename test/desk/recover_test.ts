@@ -1217,7 +1217,7 @@ deskTest(
 
 deskTest(
   "conditional and algorithmic orders made elsewhere are shown, and a broker without these lists hides nothing else",
-  async ({ desk, client, transport, simulator: { faults } }) => {
+  async ({ desk, client, clock, round, transport, simulator: { faults } }) => {
     const { orderId: conditional } = await client.orders.place(STOP);
     const { orderId: ordinary } = await client.orders.place(ORDER);
     const algo = transport === "direct" ? [] : [
@@ -1233,9 +1233,13 @@ deskTest(
     const expected = [conditional, ...algo, ordinary];
     assertEquals((await foreign()).filter((id) => expected.includes(id)).sort(), expected.sort());
     if (transport !== "gateway") return;
-    for (const operation of ["algo.list", "conditionalOrders.today"]) {
-      faults.arm({ kind: "http-error", status: 404, operation, times: 10 });
+    for (const operation of ["algo.list", "conditionalOrders.today", "conditionalOrders.history"]) {
+      faults.arm({ kind: "http-error", status: 404, operation, times: 20 });
     }
+    assertEquals((await foreign()).filter((id) => expected.includes(id)), [ordinary]);
+    // After the close, the history is read, too.
+    clock.advance(8 * HOUR);
+    round();
     assertEquals((await foreign()).filter((id) => expected.includes(id)), [ordinary]);
   },
 );
@@ -1325,4 +1329,30 @@ deskTest(
     assertEquals(foreign.map(({ orderId }) => orderId), [wrong]);
   },
   { simulator: { script } },
+);
+
+deskTest(
+  "the fills of an intent with two algorithmic orders count once",
+  async ({ trader, client, last, pass, simulator: { faults } }) => {
+    const symbol = "000858.SZ";
+    const [quote] = await client.quotes.latest({ securities: [{ type: "a-share-stock", symbol }] });
+    const order = {
+      market: "shenzhen",
+      symbol,
+      side: "buy",
+      orderType: "limit",
+      price: add(quote!.lastPrice!, "0.30"),
+      strategy: "iceberg",
+      settings: { displayQuantity: "500", sensitivity: "aggressive" },
+    } as const;
+    faults.arm({ kind: "lost-request", operation: "algo.place" });
+    await assertRejects(() => trader.algo.place({ ...order, quantity: "4000" }), OutcomeUnknownError);
+    // Two orders with its whole quantity are the parts into which the broker has split it.
+    await client.algo.place({ ...order, quantity: "2000" });
+    await client.algo.place({ ...order, quantity: "2000" });
+    await pass(60_000, 12);
+    const { state, filled, orderIds } = await last();
+    assertEquals([state, filled, orderIds.length], ["filled", "4000", 2]);
+  },
+  { ...HAS_ALGO, at: Date.parse("2025-08-15T10:30:00+08:00") },
 );

@@ -166,6 +166,9 @@ function isKnown(program: string, { from, folders }: Place): boolean {
   if (!program.includes("/")) return isListed(program);
   const [path, real] = [absolute(program, from), realOrNone(whole(program, from))];
   if (real === undefined || passesProcess(program, from)) return false;
+  // The administrator decides which program has the name of a listed one, such as `ksh`.
+  const isInstalled = isBelow(INSTALLED, path) && !isBelow(HOMES, path) && !isBelow(folders, path);
+  if (isInstalled && isListed(lastName(path))) return true;
   if ([path, real].map(lastName).some(mayLoad)) return false;
   if (isListed(lastName(path)) || isBelow(folders, real)) return true;
   return [path, real].every((each) => !isBelow(INSTALLED, each) || isBelow(HOMES, each));
@@ -223,9 +226,9 @@ export function canRunAnyFile(command: readonly string[], place: Place): boolean
  * Returns whether an argument, or the value of its option, names a folder that the author of the recipe may control.
  */
 function namesFolder(arg: string, place: Place): boolean {
-  if (namesIn(arg).some((name) => passesProcess(name, place.from))) return true;
-  const values = [arg, arg.replace(/^-[A-Za-z]/, ""), ...arg.split(/[=:,]/)];
+  const values = [arg, arg.replace(/^-[A-Za-z]/, ""), ...arg.split(/[\s=:,@'"`<>|&;()]+/)];
   return values.some((value) => {
+    if (passesProcess(value, place.from)) return true;
     if (value === "" || value.length > MOST_NAME) return false;
     // A folder that contains the author's folders, such as "..", can lead to them too.
     const isNear = pathsOf(value, place).some((path) =>
