@@ -348,7 +348,7 @@ Deno.test("a command that can run any file is rejected in a folder with too many
     const files = new Set((await filesOfCommand(words, place)).map(({ name }) => name));
     assertEquals([...files].filter((name) => name.startsWith(`${from}/`)).length, 2, words.join(" "));
   }
-  const plain = [
+  const covered = [
     ["cat", "/etc/hostname"],
     ["curl", "https://a.example/token"],
     // Only a whole path, and not a part of one, names a folder of processes.
@@ -356,7 +356,7 @@ Deno.test("a command that can run any file is rejected in a folder with too many
     ["curl", "https://a.example/v1/proc/token"],
     ["pass", "show", "broker/proc/token"],
   ];
-  for (const words of plain) {
+  for (const words of covered) {
     assertEquals(await filesOfCommand(words, place), [], words.join(" "));
   }
   for (let at = 0; at < 5000; at++) Deno.writeTextFileSync(`${from}/${at}`, "");
