@@ -6,7 +6,14 @@
  */
 import { findOperation } from "../operations/mod.ts";
 import { laterLists } from "../operations/proof.ts";
-import { dayInHistory, dayOfLists, type ListReading, mayBeEmptied, placeOf } from "./broker_lists.ts";
+import {
+  dayInHistory,
+  dayOfLists,
+  isOnlyInFills,
+  type ListReading,
+  mayBeEmptied,
+  placeOf,
+} from "./broker_lists.ts";
 import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
 import { amendedElsewhere } from "./prove.ts";
 import { forgetAbsence, noteIntent } from "./queries.ts";
@@ -31,6 +38,13 @@ export async function countAbsence(
     return `a person's decision: order ${
       like.join(", ")
     }, made elsewhere, may be this order with other terms`;
+  }
+  const orphans = [...reading.orders.values()].filter(isOnlyInFills);
+  if (orphans.length > 0) {
+    // The lists of orders have lost rows, so this reading does not count.
+    return `the orders ${
+      orphans.map(({ orderId }) => orderId).join(", ")
+    } in the lists of orders: only the lists of fills show them`;
   }
   const before = intent.absent;
   const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;

@@ -1356,3 +1356,24 @@ deskTest(
   },
   { ...HAS_ALGO, at: Date.parse("2025-08-15T10:30:00+08:00") },
 );
+
+deskTest(
+  "a reading whose lists of orders lack an order that has fills does not show that a lost order is missing",
+  async ({ trader, client, clock, round, open, intents, pass, simulator: { faults } }) => {
+    faults.arm({ kind: "lost-request", operation: "orders.place" });
+    await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
+    await trader.orders.place({ ...ORDER, price: "600.00" });
+    clock.advance(5_000);
+    round();
+    const empty = open({ client: reading(client, () => Promise.resolve([])) });
+    for (let turn = 0; turn < 4; turn++) {
+      clock.advance(60_000);
+      await empty.reconcile();
+    }
+    const states = async () => (await intents()).map(({ state }) => state);
+    assertEquals((await states())[1], "unknown");
+    await pass(4 * 60_000, 4); // control
+    assertEquals(await states(), ["filled", "abandoned"]);
+  },
+  { skip: { memory: "its answers contain no time of the broker" } },
+);
