@@ -1377,3 +1377,42 @@ deskTest(
   },
   { skip: { memory: "its answers contain no time of the broker" } },
 );
+
+deskTest(
+  "an order that an algorithmic order places does not make the outcome of its lost amendment ambiguous",
+  async ({ trader, open, intents, clock, pass, simulator: { faults } }) => {
+    const order = { market: "hk", symbol: "00700.HK", side: "buy", orderType: "limit" } as const;
+    const settings = { endTime: "11:00:00" };
+    const { orderId } = await trader.algo.place({
+      ...order,
+      price: "585",
+      quantity: "1000",
+      strategy: "twap",
+      settings,
+    });
+    await pass(60_000, 2);
+    faults.arm({ kind: "lost-answer", operation: "algo.amend" });
+    const later = open({ resolveMs: 0 }).client();
+    const amend = () => later.algo.amend({ market: "hk", orderId, price: "586" });
+    await assertRejects(amend, OutcomeUnknownError);
+    clock.advance(5 * 60_000); // the next child order has the new price
+    await pass(10_000);
+    const { state } = (await intents()).find(({ kind }) => kind === "amend")!;
+    assert(["working", "part-filled"].includes(state), state);
+  },
+  HAS_ALGO,
+);
+
+deskTest(
+  "an order that hsgate has reduced before a reading showed it is not mixed up with an equal order made elsewhere",
+  async ({ trader, client, intents, pass, desk }) => {
+    const { market, symbol, price } = ORDER;
+    const { orderId } = await trader.orders.place({ ...ORDER, quantity: "300" });
+    await trader.orders.amend({ market, symbol, orderId: orderId!, quantity: "100", price });
+    const { orderId: other } = await client.orders.place({ ...ORDER, quantity: "200" });
+    await pass(5_000);
+    assertEquals((await intents()).map(({ state }) => state), ["working", "working"]);
+    const { foreign } = await desk.reconcile({ markets: ["hk"] });
+    assertEquals(foreign.map((order) => order.orderId), [other]);
+  },
+);
