@@ -1280,11 +1280,16 @@ deskTest(
     await trader.algo.place({ ...order, quantity: "5000", strategy: "iceberg", settings });
     await pass(4_000, 2);
     assert((await intents())[0]!.childIds.length > 0);
+    // Control: the order of a lost answer is found.
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    const { orderId } = await trader.orders.place({ ...order, quantity: "300" });
+    assert(orderId !== undefined);
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => trader.orders.place({ ...order, quantity: "500" }), OutcomeUnknownError);
     await pass(60_000, 6);
-    const [lost, algo] = await intents();
+    const [lost, own, algo] = await intents();
     assertEquals([lost!.state, lost!.orderIds, lost!.filled], ["unknown", [], "0"]);
+    assertEquals([own!.orderIds, own!.filled], [[orderId], "300"]);
     assertEquals([algo!.state, algo!.filled], ["filled", "5000"]);
   },
   { ...HAS_ALGO, at: Date.parse("2025-08-15T10:30:00+08:00") },
