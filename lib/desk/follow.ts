@@ -322,13 +322,14 @@ function rowsThatCount(
       sumOf(children.map(({ filled }) => filled)),
       sumOf(algos.map(({ filled }) => filled)),
     );
-    if (!isOpen && compare(missing, "0") <= 0) return [...seen];
     // The rows of the algorithmic orders can lag behind those of the orders that they have placed.
     const [first] = algos;
     return seen.map((row): SeenOrder => {
       if (!algos.includes(row)) return row;
       const filled = row === first && compare(missing, "0") > 0 ? add(row.filled, missing) : row.filled;
-      const isFilled = algos.length === 1 && row.quantity !== undefined && compare(filled, row.quantity) >= 0;
+      // It is not known which of several algorithmic orders has placed an order.
+      const own = algos.length === 1 ? filled : row.filled;
+      const isFilled = row.quantity !== undefined && compare(own, row.quantity) >= 0;
       return { ...row, filled, ...(isOpen ? { state: "working" } : isFilled && { state: "filled" }) };
     });
   }
