@@ -159,14 +159,14 @@ export function provesAbsence(
   if (lastBrokerAt - firstBrokerAt < leastMs) {
     return { missing: `readings over ${Math.ceil(leastMs / 1000)} s by the broker's clock` };
   }
-  // An order that was already there before the request was not sent later. An order in another list, or of another day
-  // of the history, proves nothing about these lists and this day.
   const listedDay = dayInHistory(market, sinceOf(intent));
   if (!isCurrent && listedDay === undefined) {
     return {
       missing: "a person's decision: it was sent between two sessions, so its day in the history is unclear",
     };
   }
+  // An order that was already there before the request was not sent later. An order in another list, or of another day
+  // of the history, proves nothing about these lists and this day.
   const seen = [...later].find((id) => {
     const order = reading.orders.get(id);
     return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === listedDay) &&

@@ -138,6 +138,10 @@ export interface ListPlace {
   readonly optional?: readonly string[];
 }
 
+/** Returns the lists of a place that are not optional. */
+export const neededLists = ({ lists, optional = [] }: Omit<ListPlace, "market">): readonly string[] =>
+  lists.filter((list) => !optional.includes(list));
+
 /** Returns which lists show the orders of a write, and for which market to read them. */
 export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unknown): ListPlace {
   const { market } = Object(params) as { market?: unknown };
@@ -318,7 +322,7 @@ export async function readLists(
     ? laterLists(place.lists).filter((name) => !place.lists.includes(name))
     : [];
   // The history of an optional list is optional too.
-  const needed = laterLists(place.lists.filter((name) => !optional.includes(name)));
+  const needed = laterLists(neededLists(place));
   for (const name of new Set(later)) await readOrLack(name, !needed.includes(name));
   const lists = [...new Set([...place.lists, ...later])].filter((name) => !lacking.includes(name));
   return { beganAt, endedAt: now(), aheadMs, orders, lists };

@@ -317,21 +317,7 @@ function rowsThatCount(
   const children = childIds.flatMap((id) => reading.orders.get(id) ?? []);
   if (children.length < childIds.length) return undefined;
   if (haveAlgosEnded) {
-    const isOpen = !children.every(hasEnded);
-    const missing = subtract(
-      sumOf(children.map(({ filled }) => filled)),
-      sumOf(algos.map(({ filled }) => filled)),
-    );
-    // The rows of the algorithmic orders can lag behind those of the orders that they have placed.
-    const [first] = algos;
-    return seen.map((row): SeenOrder => {
-      if (!algos.includes(row)) return row;
-      const filled = row === first && compare(missing, "0") > 0 ? add(row.filled, missing) : row.filled;
-      // It is not known which of several algorithmic orders has placed an order.
-      const own = algos.length === 1 ? filled : row.filled;
-      const isFilled = row.quantity !== undefined && compare(own, row.quantity) >= 0;
-      return { ...row, filled, ...(isOpen ? { state: "working" } : isFilled && { state: "filled" }) };
-    });
+    return [...seen.filter((row) => !algos.includes(row)), ...endOfAlgos(algos, children)];
   }
   const placed = children.length > 0 ? children : seen.filter(isTriggered).map((row): SeenOrder => ({
     ...row,
@@ -339,6 +325,21 @@ function rowsThatCount(
     filled: "0",
   }));
   return [...seen.filter((row) => !isTriggered(row)), ...placed];
+}
+
+/** Returns the rows of algorithmic orders that have ended, with what the orders that they have placed have become. */
+function endOfAlgos(algos: readonly SeenOrder[], children: readonly SeenOrder[]): SeenOrder[] {
+  const filledOf = (rows: readonly SeenOrder[]) => sumOf(rows.map(({ filled }) => filled));
+  const isOpen = !children.every(hasEnded);
+  // The rows can lag behind those of the orders that they have placed. It is not known which of several algorithmic
+  // orders has placed an order, so the first one gets the difference, and only a single one counts as filled by it.
+  const lag = subtract(filledOf(children), filledOf(algos));
+  return algos.map((row, index): SeenOrder => {
+    const filled = index === 0 && compare(lag, "0") > 0 ? add(row.filled, lag) : row.filled;
+    const own = algos.length === 1 ? filled : row.filled;
+    const isFilled = row.quantity !== undefined && compare(own, row.quantity) >= 0;
+    return { ...row, filled, ...(isOpen ? { state: "working" } : isFilled && { state: "filled" }) };
+  });
 }
 
 const hasEnded = ({ state }: SeenOrder): boolean => state !== undefined && endedStates.includes(state);
@@ -444,10 +445,10 @@ async function withParts(
   if (!mayFindParts(intent, reading) || await hasNamedOrders(records, intent)) return { orderIds };
   const own = intent.orderIds.map((id) => reading.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
-  const others = await othersOf(deps, reading);
   const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
   // The known orders had the whole quantity, and somebody has reduced them since.
   if (!isSmaller(intent, asked)) return { orderIds };
+  const others = await othersOf(deps, reading);
   // The parts of an amended order belong to the intent that placed the order.
   const owner = intent.kind === "amend" ? others.owners.get(targetsOf(intent)[0] ?? "")?.intent : intent.id;
   const whole = { ...intent, id: owner ?? intent.id, kind: "place" as const, operation: "orders.place" };

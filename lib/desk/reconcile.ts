@@ -11,6 +11,7 @@ import {
   isOnlyInFills,
   type ListPlace,
   type ListReading,
+  neededLists,
   parentLists,
   placeOf,
   readLists,
@@ -384,19 +385,12 @@ interface PlacedIntents {
 function placesOf(intents: readonly Intent[], markets: readonly string[]): PlacedIntents[] {
   const places = new Map<string | undefined, PlacedIntents>();
   const placed = ({ market, lists, optional = [] }: ListPlace) => {
-    const { place, members = [] } = places.get(market) ?? {};
-    const all = [...new Set([...place?.lists ?? [], ...lists])];
+    const { place = { market, lists: [] }, members = [] } = places.get(market) ?? {};
+    const all = [...new Set([...place.lists, ...lists])];
     // A list that one intent needs is not optional.
-    const isNeeded = (list: string, by: ListPlace | undefined) =>
-      by?.lists.includes(list) === true && by.optional?.includes(list) !== true;
+    const needed = [...neededLists(place), ...neededLists({ lists, optional })];
     const group = {
-      place: {
-        market,
-        lists: all,
-        optional: all.filter((list) =>
-          !isNeeded(list, place) && !isNeeded(list, { market, lists, optional })
-        ),
-      },
+      place: { market, lists: all, optional: all.filter((list) => !needed.includes(list)) },
       members,
     };
     places.set(market, group);

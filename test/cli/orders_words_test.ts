@@ -1,6 +1,7 @@
 /** Tests of the text that an order command shows before it asks. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { connect } from "../../lib/client/connect.ts";
+import { multiply, round } from "../../lib/decimal.ts";
 import { ManualClock } from "../../lib/time.ts";
 import {
   altered,
@@ -128,7 +129,7 @@ Deno.test("the text above the question shows the quote that the guard rails chec
   const { bids: [bid], asks: [ask] } = await client.quotes.orderBook({ security, session });
   const [quote] = await client.quotes.latest({ securities: [security], session });
   const last = quote!.lastPrice!;
-  const limit = Number(last).toFixed(2);
+  const limit = round(last, 2, "down");
   const shown = `pre-market: bid ${bid!.price}, ask ${ask!.price}, last ${last}`;
   const terms = ["10", "AAPL", "--limit", limit, "--hours", "extended"];
   for (const side of ["buy", "sell"]) assertStringIncludes((await run(side, ...terms)).err, shown);
@@ -145,7 +146,7 @@ Deno.test("the text above the question shows the quote that the guard rails chec
   const algo = { ...order, strategy: "twap", settings: {} };
   assertStringIncludes((await run("call", "algo.place", JSON.stringify(algo))).err, shown);
   // An amendment has the hours of its order, whether or not an intent has placed the order.
-  const low = (Number(last) * 0.95).toFixed(2);
+  const low = round(multiply(last, "0.95"), 2, "down");
   const placed = await cli(
     ["buy", "10", "AAPL", "--limit", low, "--hours", "extended", "--yes", "--json"],
     { env, now: () => now },

@@ -1086,7 +1086,7 @@ deskTest(
       symbol,
       side: "buy",
       orderType: "limit",
-      price: Number(quote!.lastPrice).toFixed(2),
+      price: quote!.lastPrice!,
       quantity: "5000",
       strategy: "iceberg",
       settings: { displayQuantity: "5000", endTime: "14:57:10", sensitivity: "passive" },

@@ -73,6 +73,7 @@ export const mics: Readonly<Record<Order["market"], Mic>> = {
 
 export const auctionTypes = ["auction", "auction-limit"];
 export const marketTypes = ["market", "iceberg-market", "hidden-market"];
+
 /**
  * Returns the order that a write asks for; `undefined` if the broker's lists do not show the amended order. For an
  * amendment, missing terms come from the lists.

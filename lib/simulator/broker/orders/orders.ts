@@ -6,7 +6,7 @@
 import type { Decimal } from "../../../decimal.ts";
 import type { Market } from "../../../dictionaries/market.ts";
 import type { OrderStatus } from "../../../dictionaries/order_status.ts";
-import type { OrderType } from "../../../dictionaries/order_type.ts";
+import { type OrderType, unpricedTypes } from "../../../dictionaries/order_type.ts";
 import type { Side } from "../../../dictionaries/side.ts";
 import type { Order } from "../../../operations/orders.ts";
 import { Refusal } from "../../contract.ts";
@@ -57,8 +57,6 @@ export interface OrderTerms {
   extended?: boolean;
   venue?: Order["venue"];
 }
-
-const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
 
 /** Highest price of a purchase without a limit, as a multiple of the last price. */
 const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
