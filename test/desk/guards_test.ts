@@ -725,6 +725,10 @@ guardTest(
     }
     const { price, filledQuantity } = await shown();
     assert(compare(filledQuantity!, "0") > 0 && compare(filledQuantity!, "300") < 0, filledQuantity);
+    const left = (await client.account.maxBuy(other)).quantity;
+    if (compare(left, "0") > 0) {
+      await client.orders.place({ ...order, ...other, side: "buy", quantity: left });
+    }
     const better = subtract(price!, "0.01");
     await guarded.orders.amend({
       market: "us",

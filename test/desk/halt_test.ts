@@ -90,7 +90,12 @@ deskTest(
   async (testAccount) => {
     const { open, count, last, history } = testAccount;
     const sent = count("orders.place");
-    for (const [looks, isCounted] of [[["lunch"], false], [[undefined, "lunch"], true]] as const) {
+    const cases = [
+      [["lunch"], false],
+      [[undefined, "lunch"], true],
+      [[undefined, undefined, "lunch"], true], // right before the first byte
+    ] as const;
+    for (const [looks, isCounted] of cases) {
       const left = [...looks];
       const halted = open({ haltedByFile: () => left.shift() });
       const error = await assertRejects(() => halted.client().orders.place(ORDER), BrokerError, "lunch");

@@ -181,8 +181,14 @@ testBoth(
 );
 
 /** Follows the order of {@linkcode accepted} with a reading, and returns its state and its fills. */
-async function followed(store: Store, intent: Intent, reading: ListReading): Promise<[string, string]> {
-  const client = {} as unknown as Client; // nothing here reads a list
+async function followed(
+  store: Store,
+  intent: Intent,
+  reading: ListReading,
+  children: readonly string[] = [],
+): Promise<[string, string]> {
+  // Nothing here reads another list.
+  const client = { algo: { children: () => Promise.resolve(children) } } as unknown as Client;
   await follow(
     { records: new Records({ store, machine: systemMachine, account: "main" }), client },
     intent,
@@ -199,6 +205,20 @@ Deno.test("a filled part of a split order does not end the order while other par
   const since = intent.createdAt;
   assertEquals(await followed(store, intent, readingOf("200", part, since + 119_000)), ["acknowledged", "0"]);
   assertEquals(await followed(store, intent, readingOf("200", part, since + 121_000)), ["filled", "200"]);
+});
+
+Deno.test("the fills of an algorithmic order count although its own row lags behind those of its orders", async () => {
+  await using store = await openSqlite(":memory:");
+  await accepted(store);
+  await store.run("update intent set operation = 'algo.place', child_ids = '[\"2\"]' where id = 'i'");
+  const intent = (await findIntent(store, "i"))!; // it was recorded above
+  const own = readingOf("100", { state: "expired", lists: ["algo.list"], quantity: "600" });
+  for (const [filled, state] of [["250", "expired"], ["600", "filled"]] as const) {
+    const child = readingOf(filled, { orderId: "2", quantity: "600", state: "cancelled" });
+    const reading = { ...own, orders: new Map([...own.orders, ...child.orders]) };
+    assertEquals(await followed(store, intent, reading, ["2"]), [state, filled]);
+    await store.run("update intent set state = 'acknowledged', ended_at = null where id = 'i'");
+  }
 });
 
 Deno.test("a list that is older than an earlier reading changes nothing", async () => {

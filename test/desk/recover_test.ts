@@ -1421,3 +1421,17 @@ deskTest(
     assertEquals(foreign.map((order) => order.orderId), [other]);
   },
 );
+
+deskTest(
+  "an amendment of a conditional order made elsewhere ends when the order triggers",
+  async ({ trader, client, last, pass }) => {
+    const { orderId } = await client.orders.place(STOP);
+    const { market, symbol, orderType, triggerValue, validDays } = STOP;
+    const terms = { market, symbol, orderType, triggerValue, validDays, orderId };
+    await trader.orders.amend({ ...terms, quantity: "100", price: "604" });
+    await pass(20 * 60_000, 4);
+    const { state, filled } = await last();
+    assertEquals([state, filled], ["expired", "0"]);
+  },
+  { simulator: { script } },
+);
