@@ -729,7 +729,7 @@ guardTest(
     if (compare(left, "0") > 0) {
       await client.orders.place({ ...order, ...other, side: "buy", quantity: left });
     }
-    const better = subtract(price!, "0.01");
+    const better = add(price!, "1.00");
     await guarded.orders.amend({
       market: "us",
       symbol: "AAPL",
